@@ -1,0 +1,32 @@
+"""The values every part speaks of: a decision as asked, and its result. Knows neither HTTP nor llama.cpp."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+JsonValue: TypeAlias = "str | int | float | bool | Sequence[JsonValue] | Mapping[str, JsonValue] | None"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Option:
+    """One declared answer. `id` names it to the caller; only `description` is shown to the model."""
+
+    id: str
+    description: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decision:
+    """One question about one state, validated: ids unique, 2 to 255 options, `state` a non-empty string, object or array.
+
+    `readout` and `prompt_version` are None where the caller leaves them to the server's settings.
+    """
+
+    id: str
+    state: str | Sequence[JsonValue] | Mapping[str, JsonValue]
+    question: str
+    options: tuple[Option, ...]
+    readout: str | None = None
+    prompt_version: str | None = None

@@ -1,0 +1,60 @@
+"""What the scheduler hands to an engine and gets back. The seam at which tests put a fake engine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoringTask:
+    """One question, ready for the model.
+
+    tokens: the whole prompt, ids in [0, n_vocab), 1 ≤ len ≤ n_ctx.
+    shared_lengths: ascending prefix lengths, each < len(tokens), at which other tasks are likely to branch off:
+        the end of the prompt's fixed head, the end of the state. The engine may keep what it computed up to there.
+    """
+
+    tokens: tuple[int, ...]
+    shared_lengths: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Score:
+    """The model's answer to one task.
+
+    logits: float32[n_vocab], unnormalised, at the last position of the prompt; a copy the caller owns.
+    cached_tokens: how many leading tokens were not computed again. cached_tokens + evaluated_tokens == len(tokens).
+    forward_seconds: wall time in the engine, copies of cached prefixes included.
+    """
+
+    logits: NDArray[np.float32]
+    cached_tokens: int
+    evaluated_tokens: int
+    forward_seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineFacts:
+    """What the loaded engine really runs with; goes into every answer's `model`."""
+
+    n_vocab: int
+    n_ctx: int
+    n_threads: int
+    n_gpu_layers: int
+    llama_cpp: str
+    prefix_reuse: str  # the path the start-up self-check proved exact, in words
+
+
+class ScoringEngine(Protocol):
+    """One owner at a time: the scheduler's single thread calls `score` and `close`, nobody else does."""
+
+    @property
+    def facts(self) -> EngineFacts: ...
+
+    def score(self, task: ScoringTask) -> Score: ...
+
+    def close(self) -> None: ...
