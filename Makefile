@@ -1,0 +1,50 @@
+# Each target sets up what it needs. `make` alone lists them.
+PYTHON ?= python3
+PORT ?= 8080
+BIN := .venv/bin
+UV_COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.10 --generate-hashes --no-header --no-annotate
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo up down serve test check unit synth lock clean
+
+help: ## list the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
+
+setup: ## virtual environments, llama.cpp (compiled once) and the cdk command line
+	@$(PYTHON) local/setup.py
+
+demo: setup ## deploy to the emulator, ask it for decisions, take it down again
+	@$(BIN)/python -m local demo
+
+up: setup ## deploy to the emulator and keep it running
+	@$(BIN)/python -m local up
+
+down: setup ## destroy what `make up` deployed and stop the emulator
+	@$(BIN)/python -m local down
+
+serve: ## the scoring server on 127.0.0.1 without AWS: make serve MODEL=<gguf or model folder> [PORT=8080]
+	@test -n "$(MODEL)" || { echo "serve: MODEL is not set. Remedy: make serve MODEL=path/to/model.gguf [PORT=8080]" >&2; exit 2; }
+	@$(PYTHON) local/setup.py --runtime-only
+	@DECISION_MODEL_PATH="$(MODEL)" DECISION_HOST=127.0.0.1 DECISION_PORT="$(PORT)" exec $(BIN)/python container/serve
+
+test: setup check ## all checks and all tests
+	@$(BIN)/python -m pytest
+
+check: setup ## ruff and mypy
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+synth: setup ## the CloudFormation templates of an environment: make synth ENV=dev
+	@PATH="$(CURDIR)/$(BIN):$$PATH" node_modules/.bin/cdk synth --quiet -c env=$(or $(ENV),dev)
+
+lock: setup ## write the *.txt lock files anew from the *.in files
+	$(UV_COMPILE) requirements-dev.in -o requirements-dev.txt
+	$(UV_COMPILE) -c requirements-dev.txt requirements.in -o requirements.txt
+	$(UV_COMPILE) -c requirements-dev.txt container/requirements.in -o container/requirements.txt
+	$(UV_COMPILE) -c requirements-dev.txt model_packaging/requirements.in -o model_packaging/requirements.txt
+	$(UV_COMPILE) local/requirements.in -o local/requirements.txt
+	$(UV_COMPILE) local/bootstrap-requirements.in -o local/bootstrap-requirements.txt
+
+clean: ## remove the environments and caches of this checkout
+	rm -rf .venv .venv-emulator .cache node_modules cdk.out build
