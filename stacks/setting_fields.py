@@ -1,0 +1,103 @@
+"""Reads one table of settings field by field, so that every error names environment, field, value seen and limit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+class SettingsError(Exception):
+    """A setting that cannot be used; the text is for whoever wrote it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fields:
+    """One table. `where` is the environment, `path` the table's own dotted name, `value` what the file holds there."""
+
+    where: str
+    path: str
+    value: object
+
+    def error(self, field: str, problem: str) -> SettingsError:
+        seen = self._table().get(field)
+        given = "" if seen is None or "given" in problem else f"{seen!r} given; "
+        return SettingsError(f"{self.where}: {self._name(field)}: {given}{problem}")
+
+    def closed(self, *allowed: str) -> None:
+        for key in self._table():
+            if key not in allowed:
+                raise SettingsError(
+                    f"{self.where}: {self._name(key)}: unknown; allowed here: {', '.join(sorted(allowed))}"
+                )
+
+    def has(self, field: str) -> bool:
+        return field in self._table()
+
+    def exactly_one(self, *fields: str) -> str:
+        given = [field for field in fields if self.has(field)]
+        if len(given) != 1:
+            raise SettingsError(
+                f"{self.where}: {self.path}: {len(given)} of {', '.join(fields)} given; exactly 1 needed"
+            )
+        return given[0]
+
+    def table(self, field: str) -> Fields:
+        fields = Fields(where=self.where, path=self._name(field), value=self._need(field))
+        fields._table()
+        return fields
+
+    def text(self, field: str) -> str:
+        value = self._need(field)
+        if not isinstance(value, str) or not value:
+            raise self.error(field, f"{value!r} given; a non-empty string is needed")
+        return value
+
+    def texts(self, field: str) -> tuple[str, ...]:
+        value = self._need(field)
+        if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+            raise self.error(field, f"{value!r} given; a list of strings is needed")
+        return tuple(value)
+
+    def word(self, field: str, allowed: tuple[str, ...]) -> str:
+        value = self.text(field)
+        if value not in allowed:
+            raise self.error(field, f"{value!r} given; one of {', '.join(allowed)} needed")
+        return value
+
+    def number(self, field: str, lowest: int, highest: int | None) -> int:
+        value = self._need(field)
+        limit = f"{lowest} to {highest}" if highest is not None else f"{lowest} or more"
+        # bool is an int in Python, and no number in a settings file.
+        if isinstance(value, bool) or not isinstance(value, int):
+            # jsii hands every JSON number over as a float where it has a fraction only; 2.5 and "8" end here.
+            raise self.error(field, f"{value!r} given; a whole number is needed, {limit}")
+        if value < lowest or (highest is not None and value > highest):
+            raise self.error(field, f"{value!r} given; {limit} allowed")
+        return value
+
+    def one_of(self, field: str, allowed: tuple[int, ...]) -> int:
+        value = self.number(field, allowed[0], allowed[-1])
+        if value not in allowed:
+            raise self.error(field, f"{value!r} given; one of {', '.join(map(str, allowed))} needed")
+        return value
+
+    def flag(self, field: str) -> bool:
+        value = self._need(field)
+        if not isinstance(value, bool):
+            raise self.error(field, f"{value!r} given; true or false needed")
+        return value
+
+    def _need(self, field: str) -> object:
+        if not self.has(field):
+            raise SettingsError(f"{self.where}: {self._name(field)}: missing; it has no default")
+        return self._table()[field]
+
+    def _name(self, field: str) -> str:
+        return f"{self.path}.{field}" if self.path else field
+
+    def _table(self) -> Mapping[str, object]:
+        if not isinstance(self.value, Mapping):
+            raise SettingsError(
+                f"{self.where}{': ' + self.path if self.path else ''}: {self.value!r} given; an object is needed"
+            )
+        return self.value
