@@ -43,6 +43,7 @@ CODES: dict[str, Answered] = {
     # load and life
     "queue_full": Answered(503, True),
     "wait_too_long": Answered(503, True),
+    "readers_busy": Answered(503, True),
     "not_ready": Answered(503, True),
     "draining": Answered(503, True),
     "engine_failed": Answered(503, True),

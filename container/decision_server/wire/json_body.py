@@ -1,7 +1,8 @@
 """Bytes → JSON value, strictly (contract 8). Knows JSON and nothing of decisions.
 
 Refused: what is not UTF-8 or not JSON, a repeated key, NaN, Infinity and numbers that overflow to it, more than
-64 levels, a lone surrogate, a leading byte order mark. Kept as sent: astral characters, NUL, a byte order mark inside a string.
+64 levels, a lone surrogate, a leading byte order mark. Kept as sent: astral characters, NUL, a byte order mark inside
+a string.
 """
 
 from __future__ import annotations
@@ -108,7 +109,7 @@ def _check_text(text: str, place: str, *, field: str | None = None) -> None:
         if "\ud800" <= character <= "\udfff":
             raise Refusal(
                 "lone_surrogate",
-                f"{place or 'the body'}: lone surrogate U+{ord(character):04X} at character {position}; send valid Unicode",
+                f"{place or 'the body'}: lone surrogate U+{ord(character):04X} at {position}; send valid Unicode",
                 field=(place if field is None else field) or None,
             )
 

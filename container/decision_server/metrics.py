@@ -1,0 +1,83 @@
+"""What the server counts about itself, as Prometheus text (contract 1.4). One process, so one registry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+
+from decision_server.scoring import Score
+
+CONTENT_TYPE = CONTENT_TYPE_LATEST
+_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0, 50.0)
+
+
+class Metrics:
+    """Callers say what happened; the names and units are here."""
+
+    def __init__(self) -> None:
+        registry = self._registry = CollectorRegistry()
+        self._requests = Counter(
+            "decision_requests",
+            "Requests to the scoring routes by status and error code",
+            ["status", "code"],
+            registry=registry,
+        )
+        self._request_seconds = Histogram(
+            "decision_request_seconds",
+            "Wall time of scoring requests, body read to answer",
+            registry=registry,
+            buckets=_SECONDS,
+        )
+        self._decisions = Counter("decision_decisions", "Decisions answered", registry=registry)
+        self._evaluated = Counter("decision_evaluated_tokens", "Tokens the engine computed", registry=registry)
+        self._cached = Counter("decision_cached_tokens", "Tokens taken from kept prefixes", registry=registry)
+        self._forward = Histogram(
+            "decision_forward_seconds", "Engine time of one question", registry=registry, buckets=_SECONDS
+        )
+        self._low_mass = Counter(
+            "decision_low_mass_answers",
+            "Answers with less than half of the probability on the labels",
+            registry=registry,
+        )
+        self._ready = Gauge("decision_ready", "1 while decisions are answered", registry=registry)
+        self._queue = Gauge("decision_queue_depth", "Requests waiting or running", registry=registry)
+        self._queue_limit = Gauge("decision_queue_limit", "Requests that may wait or run", registry=registry)
+        self._rate = Gauge(
+            "decision_tokens_per_second", "Measured rate of evaluation, recent work first", registry=registry
+        )
+        self._engine = Info("decision_engine", "What the engine runs with", registry=registry)
+
+    def watch(
+        self,
+        *,
+        ready: Callable[[], bool],
+        queue_depth: Callable[[], int],
+        queue_limit: int,
+        tokens_per_second: Callable[[], float | None],
+    ) -> None:
+        """Gives the gauges their sources. They are asked when metrics are read, so they must take no lock."""
+        self._ready.set_function(lambda: float(ready()))
+        self._queue.set_function(lambda: float(queue_depth()))
+        self._queue_limit.set(queue_limit)
+        self._rate.set_function(lambda: tokens_per_second() or 0.0)
+
+    def describe_engine(self, facts: Mapping[str, object]) -> None:
+        self._engine.info({name: str(value) for name, value in facts.items()})
+
+    def answered(self, status: int, code: str, seconds: float) -> None:
+        self._requests.labels(status=str(status), code=code).inc()
+        self._request_seconds.observe(seconds)
+
+    def decided(self, decisions: int, low_mass: int) -> None:
+        self._decisions.inc(decisions)
+        self._low_mass.inc(low_mass)
+
+    def scored(self, score: Score) -> None:
+        self._evaluated.inc(score.evaluated_tokens)
+        self._cached.inc(score.cached_tokens)
+        self._forward.observe(score.forward_seconds)
+
+    def text(self) -> bytes:
+        return generate_latest(self._registry)

@@ -1,0 +1,243 @@
+"""One engine, one thread that owns it, a bounded number of requests in front of it (contract 8; F4, F7, F18).
+
+Knows admission, deadlines, draining and the engine's death; leaves the order of work to `work_order`, and what a score
+means to its callers. No ctypes, no Flask.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable, Sequence
+from types import TracebackType
+
+from decision_server.errors import Refusal
+from decision_server.scoring import Score, ScoringEngine, ScoringTask
+from decision_server.work_order import Job, Taken, predicted_costs, take_next, tokens_ahead
+
+_GONE_CHECK_SECONDS = 0.2  # how often a waiting request looks whether its caller is still there
+_RATE_MEMORY = 0.9  # share of the past that each new measurement of the prefill rate keeps
+
+
+class EngineDied(Exception):
+    """The engine failed while it worked on this very request; its cause is chained."""
+
+
+class Scheduler:
+    """Admits at most 1 + queue_size requests and scores their questions one at a time.
+
+    observe: called with every score, on the engine thread. on_failure: called once, on the engine thread, when the
+    engine raises; the scheduler then refuses everything.
+    """
+
+    def __init__(
+        self,
+        engine: ScoringEngine,
+        *,
+        queue_size: int,
+        observe: Callable[[Score], None],
+        on_failure: Callable[[Exception], None],
+    ) -> None:
+        self._engine = engine
+        self._limit = 1 + queue_size
+        self._observe = observe
+        self._on_failure = on_failure
+        self._changed = threading.Condition()
+        self._jobs: dict[Job, threading.Event] = {}
+        self._running: Job | None = None
+        self._admitted = 0
+        self._arrivals = 0
+        self._draining = False
+        self._stopping = False
+        self._failure: Exception | None = None
+        self._culprit: Job | None = None
+        self._recent_tokens = 0.0
+        self._recent_seconds = 0.0
+        self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    @property
+    def admitted(self) -> int:
+        """Requests waiting or running now. Takes no lock."""
+        return self._admitted
+
+    @property
+    def tokens_per_second(self) -> float | None:
+        """The measured rate of evaluation, recent work first; None before the first score. Takes no lock."""
+        return self._recent_tokens / self._recent_seconds if self._recent_seconds > 0 else None
+
+    def admit(self, *, deadline: float) -> Ticket:
+        """A place for one request until `deadline` (time.monotonic). Never waits. Raises Refusal."""
+        with self._changed:
+            self._refuse_if_closed()
+            if self._admitted >= self._limit:
+                raise Refusal(
+                    "queue_full",
+                    f"{self._admitted} requests are waiting or running, the limit is {self._limit}; retry later",
+                    retry_after_seconds=self._seconds(min((job.remaining for job in self._jobs), default=0)),
+                )
+            self._admitted += 1
+            return Ticket(self, deadline)
+
+    def begin_drain(self) -> None:
+        """From now on nothing is admitted; what is admitted goes on."""
+        with self._changed:
+            self._draining = True
+
+    def wait_idle(self, timeout: float) -> bool:
+        """True once no request is admitted, False after `timeout` seconds."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._admitted == 0, timeout)
+
+    def stop(self, timeout: float) -> bool:
+        """Refuses what still waits, lets the running question end, closes the engine. False: it was still running."""
+        with self._changed:
+            self._draining = self._stopping = True
+            self._wake_all()
+        self._thread.join(timeout)
+        return not self._thread.is_alive()
+
+    # the engine thread
+
+    def _run(self) -> None:
+        try:
+            while (job := self._take()) is not None:
+                started = time.monotonic()
+                try:
+                    score = self._engine.score(job.next_task)
+                    self._observe(score)
+                except Exception as error:  # noqa: BLE001 - whatever the engine raises, it cannot be trusted after it
+                    self._fail(job, error)
+                    return
+                self._store(job, Taken(score=score, queue_seconds=started - job.submitted_at))
+        finally:
+            self._engine.close()
+
+    def _take(self) -> Job | None:
+        with self._changed:
+            while True:
+                if self._stopping:
+                    return None
+                now = time.monotonic()
+                live = [job for job in self._jobs if job.deadline > now]
+                if live:
+                    self._running = take_next(live)
+                    return self._running
+                self._changed.wait()  # callers of jobs past their deadline remove them themselves
+
+    def _store(self, job: Job, taken: Taken) -> None:
+        with self._changed:
+            self._running = None
+            self._recent_tokens = self._recent_tokens * _RATE_MEMORY + taken.score.evaluated_tokens
+            self._recent_seconds = self._recent_seconds * _RATE_MEMORY + taken.score.forward_seconds
+            job.taken.append(taken)
+            if job.finished and (done := self._jobs.pop(job, None)) is not None:
+                done.set()
+
+    def _fail(self, job: Job, error: Exception) -> None:
+        with self._changed:
+            self._running, self._failure, self._culprit = None, error, job
+            self._wake_all()
+        self._on_failure(error)
+
+    # under the lock
+
+    def _refuse_if_closed(self) -> None:
+        if self._failure is not None:
+            raise Refusal("engine_failed", "the engine failed and this server is ending; retry", retry_after_seconds=5)
+        if self._draining:
+            raise Refusal("draining", "this server is shutting down; retry on another one", retry_after_seconds=1)
+
+    def _wake_all(self) -> None:
+        for done in self._jobs.values():
+            done.set()
+        self._changed.notify_all()
+
+    def _seconds(self, tokens: float) -> int:
+        """Whole seconds, at least 1, that evaluating `tokens` takes at the measured rate."""
+        rate = self.tokens_per_second
+        return max(1, math.ceil(tokens / rate)) if rate else 1
+
+    # for tickets
+
+    def _submit(self, tasks: Sequence[ScoringTask], deadline: float) -> tuple[Job, threading.Event]:
+        costs = predicted_costs(tasks)
+        with self._changed:
+            self._refuse_if_closed()
+            now = time.monotonic()
+            # a question whose caller has left is still in the engine, but no longer among the jobs
+            stray = self._running.next_cost if self._running is not None and self._running not in self._jobs else 0
+            ahead = tokens_ahead(self._jobs, costs, stray)
+            rate = self.tokens_per_second
+            needed = (ahead + sum(costs)) / rate if ahead and rate else 0.0
+            left = deadline - now
+            if needed > left:  # only where others are ahead: alone, a retry would not find it any shorter
+                raise Refusal(
+                    "wait_too_long",
+                    f"the answer would take about {needed:.1f} s and {left:.1f} s are left before the deadline; "
+                    "retry later or ask fewer decisions at once",
+                    retry_after_seconds=max(1, math.ceil(needed - left)),
+                )
+            self._arrivals += 1
+            job = Job(arrival=self._arrivals, tasks=tuple(tasks), costs=costs, submitted_at=now, deadline=deadline)
+            done = self._jobs[job] = threading.Event()
+            self._changed.notify_all()
+            return job, done
+
+    def _outcome(self, job: Job) -> list[Taken]:
+        with self._changed:
+            if job.finished:
+                return job.taken
+            if job is self._culprit:
+                raise EngineDied("the engine failed on this request") from self._failure
+            self._refuse_if_closed()
+            raise AssertionError("a job was woken unfinished on a working scheduler")
+
+    def _withdraw(self, job: Job) -> None:
+        with self._changed:
+            self._jobs.pop(job, None)
+
+    def _release(self) -> None:
+        with self._changed:
+            self._admitted -= 1
+            self._changed.notify_all()
+
+
+class Ticket:
+    """One admitted request's place; a context manager. Leaving it gives the place back and withdraws its work."""
+
+    def __init__(self, scheduler: Scheduler, deadline: float) -> None:
+        self._scheduler = scheduler
+        self._deadline = deadline
+        self._job: Job | None = None
+
+    def __enter__(self) -> Ticket:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._job is not None:
+            self._scheduler._withdraw(self._job)
+        self._scheduler._release()
+
+    def score(self, tasks: Sequence[ScoringTask], *, gone: Callable[[], bool]) -> list[Taken]:
+        """The tasks' scores, in their order; blocks until all are there. Called once.
+
+        gone: whether the caller has hung up; asked now and then. Raises Refusal (predicted wait too long, deadline,
+        draining, engine failed, caller gone) and EngineDied; no further question of this request runs after that.
+        """
+        self._job, done = self._scheduler._submit(tasks, self._deadline)
+        while not done.wait(max(0.0, min(_GONE_CHECK_SECONDS, self._deadline - time.monotonic()))):
+            if time.monotonic() >= self._deadline:
+                raise Refusal(
+                    "deadline_exceeded",
+                    f"the deadline passed with {len(self._job.taken)} of {len(tasks)} questions scored; no other is run; "
+                    "retry later or ask fewer decisions at once",
+                )
+            if gone():
+                raise Refusal("caller_gone", "the caller closed the connection")
+        return self._scheduler._outcome(self._job)

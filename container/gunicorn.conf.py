@@ -1,0 +1,46 @@
+"""gunicorn's settings: one worker that owns the one engine, loaded after the port is bound. Started by `serve`."""
+
+import os
+from typing import Any
+
+from decision_server import config as settings
+from decision_server import logs
+from decision_server import worker as serving
+
+_config = settings.load(os.environ)
+
+bind = [f"[{_config.host}]:{_config.port}" if ":" in _config.host else f"{_config.host}:{_config.port}"]
+workers = 1
+worker_class = serving.Worker
+preload_app = False  # llama.cpp must not be loaded before a fork (F4)
+# the admitted, those waited for, and always some for /ping
+threads = 1 + _config.queue_size + serving.SLOW_READERS + serving.SPARE_THREADS
+worker_connections = threads + 1024
+backlog = 2048
+keepalive = 75
+# the worker's accepting thread beats every second whatever the engine does; 60 s of silence means that it hangs
+timeout = 60
+graceful_timeout = serving.DRAIN_SECONDS + 7  # both within the 30 s that a container gets after SIGTERM
+max_requests = 0
+worker_tmp_dir = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # the heartbeat file must not meet a slow disk
+control_socket_disable = True
+http_parser = "python"
+limit_request_field_size = 16380  # custom attributes of InvokeEndpoint are long
+accesslog = None
+loglevel = _config.log_level
+logconfig_dict = logs.configuration(_config.log_level)
+
+
+def post_worker_init(worker: serving.Worker) -> None:
+    """The model loads here: in the worker, after the port is bound."""
+    lifecycle = worker.wsgi.extensions["lifecycle"]
+    host, port = worker.sockets[0].getsockname()[:2]
+    worker.lifecycle = lifecycle
+    worker.read_timeout_seconds = _config.read_timeout_seconds
+    lifecycle.start(url=f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}", end=worker.end)
+
+
+def child_exit(server: Any, worker: serving.Worker) -> None:
+    """A worker that died of a signal is not started again: the platform replaces the whole container."""
+    if server.LISTENERS:  # closed once the server itself is stopping
+        serving.halt("the worker ended unexpectedly")
