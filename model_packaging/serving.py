@@ -1,0 +1,28 @@
+"""The defaults a model is served with. They stand in the declaration and, unchanged, in the manifest."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from .fields import Fields
+
+READOUTS = ("letters", "likelihood", "letters-rotated")
+SERVING_KEYS = ("readout", "prompt_version", "n_ctx")
+_PROMPT_VERSION = re.compile(r"[a-z][a-z0-9-]{0,62}-v[0-9]{1,3}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Serving:
+    readout: str
+    prompt_version: str
+    n_ctx: int
+
+
+def read_serving(parent: Fields) -> Serving:
+    fields = parent.table("serving", SERVING_KEYS)
+    return Serving(
+        readout=fields.one_of("readout", READOUTS),
+        prompt_version=fields.text("prompt_version", _PROMPT_VERSION, "a prompt version such as direct-options-v1"),
+        n_ctx=fields.integer("n_ctx", 256, 1 << 24),
+    )

@@ -1,0 +1,146 @@
+"""Reads a model archive, or a folder it was unpacked into, and checks that it is exactly what its manifest says.
+
+Nothing is unpacked: members are read as a stream, so an archive from anywhere may be given. Links, devices, folders and
+paths are refused by kind and by name before their bytes count.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import tarfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from .errors import PackagingError
+from .gguf_header import GgufHeader, read_header
+from .gguf_stream import Readable
+from .integrity import CHUNK, HashingReader
+from .manifest import MANIFEST_NAME, MAX_MANIFEST_BYTES, CalibrationFacts, GgufFacts, Manifest, parse_manifest
+from .progress import progress
+from .sources import require_plain_name
+
+_MOST_MEMBERS = 3  # manifest, weights, calibration
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verified:
+    """sha256 and bytes of the archive file; None and 0 for a folder."""
+
+    manifest: Manifest
+    sha256: str | None
+    bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Member:
+    size: int
+    sha256: str
+    header: GgufHeader | None = None
+    text: bytes = b""
+
+
+def verify(path: Path) -> Verified:
+    """Raises PackagingError that names the archive, the member and what is wrong with it."""
+    if path.is_dir():
+        return Verified(manifest=_compare(_read_folder(path), str(path)), sha256=None, bytes=0)
+    if not path.is_file():
+        raise PackagingError(f"{path}: no such archive or folder")
+    with path.open("rb") as stream, progress("verifying", path.stat().st_size) as advance:
+        raw = HashingReader(stream, advance)
+        members = _read_archive(raw, str(path))
+        raw.drain()
+    return Verified(manifest=_compare(members, str(path)), sha256=raw.sha256, bytes=raw.bytes)
+
+
+def _read_archive(raw: HashingReader, where: str) -> dict[str, _Member]:
+    members: dict[str, _Member] = {}
+    with _damage_named(where), gzip.GzipFile(fileobj=cast(BinaryIO, raw)) as unpacked:
+        with tarfile.open(fileobj=unpacked, mode="r|", bufsize=CHUNK) as tar:
+            for member in tar:
+                require_plain_name(member.name, where=f"{where}: member")
+                if not member.isreg():
+                    raise PackagingError(
+                        f"{where}: member {member.name!r} is no regular file but tar type {member.type!r}"
+                    )
+                _require_room(members, member.name, where)
+                content = tar.extractfile(member)
+                if content is None:
+                    raise PackagingError(f"{where}: member {member.name!r} has no content")
+                members[member.name] = _read_member(content, member.name, member.size, where)
+        while rest := unpacked.read(CHUNK):  # also lets gzip check its checksum over everything
+            if rest.strip(b"\x00"):
+                raise PackagingError(f"{where}: bytes follow the end of the archive")
+    return members
+
+
+def _read_folder(folder: Path) -> dict[str, _Member]:
+    members: dict[str, _Member] = {}
+    for path in sorted(folder.iterdir()):
+        if path.is_symlink() or not path.is_file():
+            raise PackagingError(f"{folder}: {path.name!r} is no regular file")
+        _require_room(members, path.name, str(folder))
+        size = path.stat().st_size
+        with path.open("rb") as stream, progress(f"verifying {path.name}", size) as advance:
+            members[path.name] = _read_member(HashingReader(stream, advance), path.name, size, str(folder))
+    return members
+
+
+def _require_room(members: dict[str, _Member], name: str, where: str) -> None:
+    if name in members:
+        raise PackagingError(f"{where}: member {name!r} stands there twice")
+    if len(members) == _MOST_MEMBERS:
+        raise PackagingError(f"{where}: member {name!r} is one too many; {_MOST_MEMBERS} allowed")
+
+
+def _read_member(stream: Readable, name: str, size: int, where: str) -> _Member:
+    reader = HashingReader(stream)
+    header, text = None, b""
+    if name.endswith(".gguf"):
+        header = read_header(reader, size, where=f"{where}: {name}")
+    elif size > MAX_MANIFEST_BYTES:
+        raise PackagingError(f"{where}: member {name!r} has {size} bytes; {MAX_MANIFEST_BYTES} allowed")
+    else:
+        text = reader.read(size)
+    reader.drain()
+    return _Member(size=reader.bytes, sha256=reader.sha256, header=header, text=text)
+
+
+def _compare(members: dict[str, _Member], where: str) -> Manifest:
+    if MANIFEST_NAME not in members:
+        raise PackagingError(f"{where}: holds no {MANIFEST_NAME}; {_names(members)} found")
+    manifest = parse_manifest(members[MANIFEST_NAME].text, where=f"{where}: {MANIFEST_NAME}")
+    listed: list[GgufFacts | CalibrationFacts] = [manifest.gguf]
+    if manifest.calibration is not None:
+        listed.append(manifest.calibration)
+    expected = {MANIFEST_NAME, *(facts.file for facts in listed)}
+    if set(members) != expected:
+        raise PackagingError(f"{where}: holds {_names(members)}; the manifest lists {_names(expected)}")
+    for facts in listed:
+        seen = members[facts.file]
+        for key, value, wanted in (("bytes", seen.size, facts.bytes), ("sha256", seen.sha256, facts.sha256)):
+            if value != wanted:
+                raise PackagingError(f"{where}: {facts.file}: {key}: {value} found; the manifest says {wanted}")
+        if not isinstance(facts, CalibrationFacts):
+            for key in ("architecture", "file_type", "context_length"):
+                value, wanted = getattr(seen.header, key), getattr(facts, key)
+                if value != wanted:
+                    raise PackagingError(f"{where}: {facts.file}: {key}: {value} found; the manifest says {wanted}")
+    return manifest
+
+
+def _names(names: set[str] | dict[str, _Member]) -> str:
+    return ", ".join(sorted(names)) or "nothing"
+
+
+@contextmanager
+def _damage_named(where: str) -> Iterator[None]:
+    """gzip and tarfile say what is damaged in exceptions of their own; ours also says of which file."""
+    try:
+        yield
+    except (gzip.BadGzipFile, tarfile.TarError, EOFError, zlib.error, io.UnsupportedOperation) as error:
+        raise PackagingError(f"{where}: damaged or not a .tar.gz: {error}") from error
