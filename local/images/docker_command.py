@@ -1,0 +1,209 @@
+"""The command line of `local/bin/docker`: the part of Docker's that this project's builds use, and no more."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from local.images import dockerfile, modes, venv_build
+from local.images.errors import ImageError
+from local.images.paths import ROOT, Cache
+from local.images.reference import Reference
+from local.images.registry import Registry
+from local.images.store import ImageStore, StoredImage
+
+PLATFORM = "linux/amd64"
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise ImageError(
+            f"{self.prog}: {message}. This stands in for docker; it knows login, build, push, image inspect, version"
+        )
+
+
+def main(arguments: Sequence[str], environ: Mapping[str, str]) -> int:
+    try:
+        options = _parser().parse_args(arguments)
+        options.run(options, environ)
+    except ImageError as error:
+        print(f"docker: {error}", file=sys.stderr, flush=True)
+        return 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="docker", allow_abbrev=False)
+    commands = parser.add_subparsers(required=True, metavar="command")
+    login = commands.add_parser("login", allow_abbrev=False)
+    login.add_argument("--username", required=True)
+    login.add_argument("--password-stdin", action="store_true", required=True)
+    login.add_argument("registry")
+    login.set_defaults(run=_login)
+    build = commands.add_parser("build", allow_abbrev=False)
+    build.add_argument("--provenance", choices=["false"])
+    build.add_argument("--sbom", choices=["false"])
+    build.add_argument("--platform", required=True)
+    build.add_argument("--target", required=True)
+    build.add_argument("--build-arg", action="append", default=[], dest="arguments")
+    build.add_argument("--tag", "-t", required=True, dest="reference")
+    build.add_argument("--file", "-f", type=Path)
+    build.add_argument("context", type=Path)
+    build.set_defaults(run=_build)
+    push = commands.add_parser("push", allow_abbrev=False)
+    push.add_argument("reference")
+    push.set_defaults(run=_push)
+    inspect = commands.add_parser("image", allow_abbrev=False).add_subparsers(required=True).add_parser("inspect")
+    inspect.add_argument("--format", "-f")
+    inspect.add_argument("reference")
+    inspect.set_defaults(run=_inspect)
+    version = commands.add_parser("version", allow_abbrev=False)
+    version.set_defaults(run=_version)
+    return parser
+
+
+def _login(options: argparse.Namespace, environ: Mapping[str, str]) -> None:
+    if not sys.stdin.read().strip():
+        raise ImageError(f"login {options.registry}: standard input holds no password")
+    if _is_private(options.registry):
+        Registry(endpoint_url=_endpoint(environ), reference=Reference.parse(f"{options.registry}/none:none")).check()
+    else:
+        _say(f"{options.registry} is not asked: nothing is pulled here, a stand-in takes the base image's place")
+    print("Login Succeeded")
+
+
+def _build(options: argparse.Namespace, environ: Mapping[str, str]) -> None:
+    reference = Reference.parse(options.reference)
+    if reference.tag is None or reference.digest is not None:
+        raise ImageError(f"build: -t {reference}: repository:tag expected")
+    if options.platform != PLATFORM:
+        raise ImageError(f"build: --platform {options.platform}: only {PLATFORM} is built")
+    if not options.context.is_dir():
+        raise ImageError(f"build: context {options.context}: no such folder")
+    file = options.file or options.context / "Dockerfile"
+    if not file.is_file():
+        raise ImageError(f"build: {file}: no such Dockerfile")
+    arguments = _key_values(options.arguments)
+    target = dockerfile.resolve(file.read_text(), target=options.target, arguments=arguments)
+    mode = modes.choose(environ)
+    _say(f"mode {mode.name}: {mode.reason}")
+    if mode.name == "buildah":
+        from local.images import buildah_build
+
+        digest = buildah_build.build(
+            options.context,
+            dockerfile=file,
+            target_name=options.target,
+            target=target,
+            arguments=arguments,
+            reference=reference,
+            platform=options.platform,
+            cache=_cache(environ),
+            say=_say,
+        )
+    else:
+        digest = venv_build.build(
+            options.context,
+            target=target,
+            reference=reference,
+            platform=options.platform,
+            cache=_cache(environ),
+            say=_say,
+        )
+    print(f"naming to {reference} done, {digest}")
+
+
+def _push(options: argparse.Namespace, environ: Mapping[str, str]) -> None:
+    reference = Reference.parse(options.reference)
+    store = ImageStore(_cache(environ).image_store)
+    image = store.get(reference)
+    registry = Registry(endpoint_url=_endpoint(environ), reference=reference)
+    for descriptor in (*image.manifest.layers, image.manifest.config):
+        if registry.has_blob(descriptor.digest):
+            print(f"{descriptor.digest[7:19]}: Layer already exists")
+        else:
+            registry.push_blob(descriptor.digest, store.blob(descriptor.digest))
+            print(f"{descriptor.digest[7:19]}: Pushed")
+    name = reference.tag or image.digest
+    digest = registry.push_manifest(name, image.manifest_bytes, image.media_type)
+    store.tag(reference, digest=digest, media_type=image.media_type, pushed=True)
+    print(f"{name}: digest: {digest} size: {len(image.manifest_bytes)}")
+
+
+def _inspect(options: argparse.Namespace, environ: Mapping[str, str]) -> None:
+    store = ImageStore(_cache(environ).image_store)
+    image = store.get(Reference.parse(options.reference))
+    document = _inspection(image, json.loads(store.config(image)))
+    print(json.dumps([document], indent=4) if options.format is None else _format(options.format, document))
+
+
+def _version(options: argparse.Namespace, environ: Mapping[str, str]) -> None:
+    mode = modes.choose(environ)
+    print(f"Stand-in for docker of this checkout (no daemon)\n Mode: {mode.name} ({mode.reason})")
+
+
+def _inspection(image: StoredImage, config: Mapping[str, Any]) -> dict[str, Any]:
+    name = f"{image.reference.registry}/{image.reference.repository}"
+    return {
+        "Id": image.manifest.config.digest,
+        "RepoTags": [str(image.reference)],
+        "RepoDigests": [f"{name}@{image.digest}"] if image.pushed else [],
+        "Created": config.get("created"),
+        "Os": config["os"],
+        "Architecture": config["architecture"],
+        "Config": config.get("config", {}),
+        "RootFS": {"Type": "layers", "Layers": config["rootfs"]["diff_ids"]},
+        "Size": sum(layer.size for layer in image.manifest.layers),
+    }
+
+
+_FIELD = re.compile(r"\{\{\s*(?P<how>json|index)?\s*\.(?P<path>[A-Za-z.]+)(?:\s+(?P<key>\"[^\"]*\"|\d+))?\s*\}\}")
+
+
+def _format(template: str, document: Mapping[str, Any]) -> str:
+    """Go templates of three forms: {{.A.B}}, {{json .A}}, {{index .A 0}} or {{index .A "key"}}."""
+
+    def field(match: re.Match[str]) -> str:
+        value: Any = document
+        try:
+            for name in match["path"].split("."):
+                value = value[name]
+            if match["how"] == "index":
+                value = value[json.loads(match["key"] or "null")]
+        except (KeyError, IndexError, TypeError) as error:
+            raise ImageError(f"image inspect --format {template}: no {match[0]} in this image") from error
+        return value if isinstance(value, str) and match["how"] != "json" else json.dumps(value)
+
+    if "{{" in _FIELD.sub("", template):
+        raise ImageError(
+            f"image inspect --format {template}: only {{{{.Field}}}}, {{{{json .Field}}}} and {{{{index .Field 0}}}}"
+        )
+    return _FIELD.sub(field, template)
+
+
+def _key_values(pairs: Sequence[str]) -> dict[str, str]:
+    for pair in pairs:
+        if "=" not in pair:
+            raise ImageError(f"build: --build-arg {pair}: written as name=value")
+    return dict(pair.split("=", 1) for pair in pairs)
+
+
+def _is_private(registry: str) -> bool:
+    return re.fullmatch(r"\d{12}\.dkr\.ecr\.[a-z0-9-]+\.amazonaws\.com(\.cn)?", registry) is not None
+
+
+def _endpoint(environ: Mapping[str, str]) -> str:
+    return environ.get("AWS_ENDPOINT_URL_ECR") or environ.get("AWS_ENDPOINT_URL") or ""
+
+
+def _cache(environ: Mapping[str, str]) -> Cache:
+    return Cache(folder=Path(environ.get("LOCAL_EMULATOR_CACHE") or ROOT / ".cache"))
+
+
+def _say(text: str) -> None:
+    print(f"[local docker] {text}", flush=True)
