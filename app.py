@@ -33,7 +33,8 @@ def main() -> None:
     import aws_cdk as cdk
 
     from stacks.application import add_stacks
-    from stacks.settings import SettingsError, environment_from_context
+    from stacks.setting_fields import SettingsError
+    from stacks.settings_from_context import environment_from_context
 
     app = cdk.App()
     try:

@@ -1,6 +1,6 @@
-"""The steps of container/buildspec.yml: log in, build and push unless the registry holds the image, check it, record it.
+"""The steps of container/buildspec.yml: log in, build and push unless the registry holds the image, check, record.
 
-Runs in CodeBuild and in the local executor: needs boto3 and a `docker` command line, nothing else. Not part of the image.
+Runs in CodeBuild and in the local executor: needs boto3 and a `docker` command line. Not part of the image.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The stacks of one environment and their order."""
+"""The stacks of one environment and what they hand each other."""
 
 from __future__ import annotations
 
@@ -13,32 +13,6 @@ from stacks.build_stack import BuildStack
 from stacks.endpoint_stack import EndpointStack
 from stacks.settings import Environment
 
-
-def add_stacks(app: cdk.App, *, settings: Environment, root: Path) -> None:
-    """Account and region are those of the credentials; nothing is looked up, so that synth needs neither."""
-    env = cdk.Environment(account=os.environ.get("CDK_DEFAULT_ACCOUNT"), region=os.environ.get("CDK_DEFAULT_REGION"))
-    prefix = f"decision-{settings.name}"
-    retention = _RETENTION[settings.log_retention_days]
-    artifacts = ArtifactStack(
-        app, f"{prefix}-artifacts", stack_name=f"{prefix}-artifacts", env=env, ephemeral=settings.ephemeral
-    )
-    builds = BuildStack(
-        app, f"{prefix}-builds", stack_name=f"{prefix}-builds", env=env, store=artifacts.store, log_retention=retention
-    )
-    EndpointStack(
-        app,
-        f"{prefix}-endpoint",
-        stack_name=f"{prefix}-endpoint",
-        env=env,
-        settings=settings,
-        store=artifacts.store,
-        builds=builds,
-        log_retention=retention,
-        root=root,
-    )
-    cdk.Tags.of(app).add("decision-environment", settings.name)
-
-
 _RETENTION = {
     1: logs.RetentionDays.ONE_DAY,
     7: logs.RetentionDays.ONE_WEEK,
@@ -47,3 +21,26 @@ _RETENTION = {
     365: logs.RetentionDays.ONE_YEAR,
     3653: logs.RetentionDays.TEN_YEARS,
 }
+
+
+def add_stacks(app: cdk.App, *, settings: Environment, root: Path) -> None:
+    """Account and region are those of the credentials; nothing is looked up, so that synth needs neither.
+
+    root: the project's folder, where container/ and model_packaging/ are.
+    """
+    env = cdk.Environment(account=os.environ.get("CDK_DEFAULT_ACCOUNT"), region=os.environ.get("CDK_DEFAULT_REGION"))
+    prefix = f"decision-{settings.name}"
+    retention = _RETENTION[settings.log_retention_days]
+    artifacts = ArtifactStack(app, f"{prefix}-artifacts", env=env, ephemeral=settings.ephemeral)
+    builds = BuildStack(app, f"{prefix}-builds", env=env, store=artifacts.store, log_retention=retention)
+    EndpointStack(
+        app,
+        f"{prefix}-endpoint",
+        env=env,
+        settings=settings,
+        store=artifacts.store,
+        builds=builds,
+        log_retention=retention,
+        root=root,
+    )
+    cdk.Tags.of(app).add("decision-environment", settings.name)

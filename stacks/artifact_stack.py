@@ -11,11 +11,10 @@ from stacks.artifact_store import ArtifactStore
 class ArtifactStack(Stack):
     """Exposes `store`. Retained, unless the environment is ephemeral."""
 
-    def __init__(self, scope: Construct, id_: str, *, stack_name: str, env: Environment, ephemeral: bool) -> None:
+    def __init__(self, scope: Construct, id_: str, *, env: Environment, ephemeral: bool) -> None:
         super().__init__(
             scope,
             id_,
-            stack_name=stack_name,
             env=env,
             description="Decision endpoint: model archives, build results and container images",
         )

@@ -9,14 +9,15 @@ from constructs import Construct
 
 
 class ArtifactStore(Construct):
-    """Exposes `bucket` and `repository`; both have generated names, so that a retained one never blocks the next deploy."""
+    """Exposes `bucket` and `repository`. Their names are generated: one that was kept never blocks the next deploy."""
 
     def __init__(self, scope: Construct, id_: str, *, removal_policy: RemovalPolicy, empty_on_delete: bool) -> None:
         super().__init__(scope, id_)
         if empty_on_delete != (removal_policy == RemovalPolicy.DESTROY):
             raise ValueError(
-                f"{self.node.path}: removal policy {removal_policy.name} with empty_on_delete {empty_on_delete}; allowed: RETAIN and"
-                " False (kept whole), DESTROY and True (emptied, then deleted). Anything else loses data or blocks `cdk destroy`"
+                f"{self.node.path}: removal policy {removal_policy.name} with empty_on_delete {empty_on_delete};"
+                " allowed: RETAIN and False (kept whole), DESTROY and True (emptied, then deleted)."
+                " Anything else loses data or blocks `cdk destroy`"
             )
         self.bucket = s3.Bucket(
             self,
@@ -29,15 +30,9 @@ class ArtifactStore(Construct):
             versioned=True,
             removal_policy=removal_policy,
             auto_delete_objects=empty_on_delete,
-            # Nothing that an endpoint may still run on ever expires: models/ and results/ have no rule.
+            # Nothing that an endpoint may still run on ever expires: only what was never there goes.
             lifecycle_rules=[
-                s3.LifecycleRule(id="failed-uploads", abort_incomplete_multipart_upload_after=Duration.days(3)),
-                s3.LifecycleRule(
-                    id="build-sources",
-                    prefix="sources/",
-                    expiration=Duration.days(30),
-                    noncurrent_version_expiration=Duration.days(1),
-                ),
+                s3.LifecycleRule(id="failed-uploads", abort_incomplete_multipart_upload_after=Duration.days(3))
             ],
         )
         self.repository = ecr.Repository(

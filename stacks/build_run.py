@@ -13,7 +13,7 @@ from stacks.build_request import BuildRequest
 
 
 class BuildRun(Construct):
-    """Uploads the request's source as an asset and runs `project_name` on it. `attribute(name)`: a field of the result."""
+    """Uploads the request's source as an asset and runs `project_name` on it. `attribute` reads the result."""
 
     def __init__(
         self, scope: Construct, id_: str, *, request: BuildRequest, project_name: str, service_token: str

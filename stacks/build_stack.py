@@ -1,8 +1,11 @@
-"""How things are built: two CodeBuild projects and the provider that runs one and waits. Knows not what is deployed from them."""
+"""How things are built: two CodeBuild projects, and the provider that runs one and waits.
+
+Knows not what is deployed from the results.
+"""
 
 from __future__ import annotations
 
-from aws_cdk import DefaultStackSynthesizer, Environment, Fn, RemovalPolicy, Stack
+from aws_cdk import ArnFormat, DefaultStackSynthesizer, Environment, Fn, RemovalPolicy, Stack
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
@@ -14,25 +17,23 @@ from stacks.model_build import ModelBuild
 
 
 class BuildStack(Stack):
-    """Exposes project names and the provider's token. Nothing here changes when a source or a declaration does: only stable
-    values may cross to the stack that runs the builds, CloudFormation refuses to change an export in use."""
+    """Exposes the projects' names and the provider's token.
+
+    Nothing here changes when a source or a declaration does: CloudFormation refuses to change an export in use, so only
+    stable values may cross to the stack that runs the builds.
+    """
 
     def __init__(
         self,
         scope: Construct,
         id_: str,
         *,
-        stack_name: str,
         env: Environment,
         store: ArtifactStore,
         log_retention: logs.RetentionDays,
     ) -> None:
         super().__init__(
-            scope,
-            id_,
-            stack_name=stack_name,
-            env=env,
-            description="Decision endpoint: builds of model archive and container image",
+            scope, id_, env=env, description="Decision endpoint: builds of the model archive and the container image"
         )
         bucket, repository = store.bucket, store.repository
         sources = permissions.asset_objects_arn(_asset_bucket_name(self))
@@ -44,15 +45,17 @@ class BuildStack(Stack):
         model = ModelBuild(
             self,
             "ModelBuild",
+            bucket=bucket,
             role=permissions.model_build_role(
                 self, "ModelBuildRole", bucket_arn=bucket.bucket_arn, sources_arn=sources, log_group=model_log
             ),
             log_group=model_log,
-            bucket=bucket,
         )
         image = ContainerBuild(
             self,
             "ImageBuild",
+            bucket=bucket,
+            repository=repository,
             role=permissions.image_build_role(
                 self,
                 "ImageBuildRole",
@@ -62,18 +65,14 @@ class BuildStack(Stack):
                 log_group=image_log,
             ),
             log_group=image_log,
-            bucket=bucket,
-            repository=repository,
         )
         provider = BuildProvider(
             self,
             "BuildRun",
-            bucket_name=bucket.bucket_name,
-            bucket_arn=bucket.bucket_arn,
-            repository_name=repository.repository_name,
-            repository_arn=repository.repository_arn,
+            bucket=bucket,
+            repository=repository,
             project_arns=[model.project.project_arn, image.project.project_arn],
-            build_log_group_arns=[_without_star(model_log), _without_star(image_log)],
+            build_log_streams_arns=[_streams_arn(model_log), _streams_arn(image_log)],
             log_group=log_group("BuildRunLog"),
         )
         self.model_project_name = model.project.project_name
@@ -82,19 +81,16 @@ class BuildStack(Stack):
 
 
 def _asset_bucket_name(stack: Stack) -> str:
-    """Where the CLI uploads assets of this stack: the default synthesizer's bucket, or the one given to it with its qualifier."""
+    """Where the CLI uploads a build's source: the bucket of `cdk bootstrap` with this app's qualifier."""
     qualifier = stack.synthesizer.bootstrap_qualifier or DefaultStackSynthesizer.DEFAULT_QUALIFIER
-    name = DefaultStackSynthesizer.DEFAULT_FILE_ASSETS_BUCKET_NAME.replace("${Qualifier}", qualifier)
-    return Fn.sub(name)
+    return Fn.sub(DefaultStackSynthesizer.DEFAULT_FILE_ASSETS_BUCKET_NAME.replace("${Qualifier}", qualifier))
 
 
-def _without_star(log_group: logs.LogGroup) -> str:
-    """A log group's ARN ends in ":*"; one of its streams is named after the part before that."""
+def _streams_arn(log_group: logs.LogGroup) -> str:
+    """All streams of one log group. The group's own ARN attribute ends in ":*", which cannot be continued."""
     return Stack.of(log_group).format_arn(
-        service="logs", resource="log-group", resource_name=log_group.log_group_name, arn_format=_COLON
+        service="logs",
+        resource="log-group",
+        resource_name=f"{log_group.log_group_name}:log-stream:*",
+        arn_format=ArnFormat.COLON_RESOURCE_NAME,
     )
-
-
-from aws_cdk import ArnFormat  # noqa: E402
-
-_COLON = ArnFormat.COLON_RESOURCE_NAME

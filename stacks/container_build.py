@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from aws_cdk import Duration
-from aws_cdk import aws_codebuild as codebuild
 from aws_cdk import aws_ecr as ecr
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_logs as logs
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
+from stacks.build_project import build_project
 from stacks.build_request import BuildRequest
 from stacks.instance_types import Processor
 from stacks.source_tree import read_source_tree
@@ -34,39 +33,31 @@ def image_request(root: Path, *, target: Processor) -> BuildRequest:
 
 
 class ContainerBuild(Construct):
-    """Exposes `project`. The source and what varies come with each run; the project itself stays as it is."""
+    """Exposes `project`."""
 
     def __init__(
         self,
         scope: Construct,
         id_: str,
         *,
-        role: iam.IRole,
-        log_group: logs.ILogGroup,
         bucket: s3.IBucket,
         repository: ecr.IRepository,
+        role: iam.Role,
+        log_group: logs.ILogGroup,
     ) -> None:
         super().__init__(scope, id_)
-        self.project = codebuild.Project(
+        self.project = build_project(
             self,
             "Project",
             description="Builds, checks and pushes the container image of a decision endpoint",
-            role=role.without_policy_updates(),
-            source=codebuild.Source.s3(bucket=bucket, path="given-with-each-run.zip"),
-            build_spec=codebuild.BuildSpec.from_source_filename("container/buildspec.yml"),
-            environment=codebuild.BuildEnvironment(
-                build_image=codebuild.LinuxBuildImage.STANDARD_7_0,
-                compute_type=codebuild.ComputeType.LARGE,  # llama.cpp's libraries make the CUDA image several GB
-                privileged=True,  # docker runs inside the build
-            ),
-            environment_variables={
-                "ARTIFACT_BUCKET": codebuild.BuildEnvironmentVariable(value=bucket.bucket_name),
-                "REPOSITORY_NAME": codebuild.BuildEnvironmentVariable(value=repository.repository_name),
-                "REPOSITORY_URI": codebuild.BuildEnvironmentVariable(value=repository.repository_uri),
+            buildspec="container/buildspec.yml",
+            privileged=True,  # docker runs inside the build
+            variables={
+                "ARTIFACT_BUCKET": bucket.bucket_name,
+                "REPOSITORY_NAME": repository.repository_name,
+                "REPOSITORY_URI": repository.repository_uri,
             },
-            # CloudFormation and the provider wait an hour: the build ends first, so that its own reason is the one shown.
-            timeout=Duration.minutes(55),
-            queued_timeout=Duration.minutes(5),
-            grant_report_group_permissions=False,
-            logging=codebuild.LoggingOptions(cloud_watch=codebuild.CloudWatchLoggingOptions(log_group=log_group)),
+            bucket=bucket,
+            role=role,
+            log_group=log_group,
         )

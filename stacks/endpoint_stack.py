@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from aws_cdk import ArnFormat, Aws, CfnOutput, RemovalPolicy, Stack
+from aws_cdk import Aws, CfnOutput, RemovalPolicy, Stack
 from aws_cdk import Environment as AwsEnvironment
 from aws_cdk import aws_logs as logs
 from constructs import Construct
@@ -20,15 +20,14 @@ from stacks.settings import BuiltImage, BuiltModel, Environment, PinnedImage, Pi
 
 
 class EndpointStack(Stack):
-    """The runs of the builds stand here, beside what uses their results: exported from another stack, a new result could never
-    reach an endpoint that imports the old one."""
+    """The builds run here, beside what uses their results: exported from another stack, a new result could never reach
+    an endpoint that imports the old one."""
 
     def __init__(
         self,
         scope: Construct,
         id_: str,
         *,
-        stack_name: str,
         env: AwsEnvironment,
         settings: Environment,
         store: ArtifactStore,
@@ -39,7 +38,6 @@ class EndpointStack(Stack):
         super().__init__(
             scope,
             id_,
-            stack_name=stack_name,
             env=env,
             description="Decision endpoint: the SageMaker endpoint and what it runs",
         )
@@ -70,7 +68,7 @@ class EndpointStack(Stack):
                 bucket, key, prefix = store.bucket.bucket_name, run.attribute("Key"), "models/"
             case PinnedModel(bucket=bucket, key=key):
                 prefix = key[: -len("model.tar.gz")]
-        # Made here with a life span, instead of by SageMaker without one; SageMaker may write to it, not create it anew.
+        # Made here with a life span, not by SageMaker without one. SageMaker may write to it, and not create it anew.
         log_group = logs.LogGroup(
             self,
             "Log",

@@ -29,25 +29,27 @@ class HostingPlan:
 
 def production_variant(plan: HostingPlan, *, model_name: str) -> sagemaker.CfnEndpointConfig.ProductionVariantProperty:
     """One variant that takes all traffic. Pools and a fixed instance type exclude each other."""
-    gpu = plan.processor == "cuda"
+    instance_type: str | None = None
+    pools: list[sagemaker.CfnEndpointConfig.InstancePoolProperty] | None = None
+    provision_timeout: int | None = None
     match plan.instances:
-        case FixedInstances(instance_type=instance_type):
-            fixed, pools, provision_timeout = instance_type, None, None
-        case InstancePools(instance_types=types, provision_timeout_seconds=provision_timeout):
-            fixed = None
+        case FixedInstances():
+            instance_type = plan.instances.instance_type
+        case InstancePools():
+            provision_timeout = plan.instances.provision_timeout_seconds
             pools = [
                 sagemaker.CfnEndpointConfig.InstancePoolProperty(instance_type=each, priority=priority)
-                for priority, each in enumerate(types, start=1)
+                for priority, each in enumerate(plan.instances.instance_types, start=1)
             ]
     return sagemaker.CfnEndpointConfig.ProductionVariantProperty(
         variant_name=VARIANT_NAME,
         model_name=model_name,
         initial_instance_count=plan.instances.count,
         initial_variant_weight=1,
-        instance_type=fixed,
+        instance_type=instance_type,
         instance_pools=pools,
         variant_instance_provision_timeout_in_seconds=provision_timeout,
-        inference_ami_version=_GPU_HOST_IMAGE if gpu else None,
+        inference_ami_version=_GPU_HOST_IMAGE if plan.processor == "cuda" else None,
         model_data_download_timeout_in_seconds=plan.model_download_timeout_seconds,
         container_startup_health_check_timeout_in_seconds=plan.startup_timeout_seconds,
         # One request at a time runs in a container: the instance with the fewest waiting answers first.
@@ -56,8 +58,8 @@ def production_variant(plan: HostingPlan, *, model_name: str) -> sagemaker.CfnEn
 
 
 class Hosting(Construct):
-    """Exposes `endpoint`. Model and EndpointConfig have generated names: every change replaces both and *updates* the endpoint,
-    which keeps its name and goes on answering meanwhile."""
+    """Exposes `endpoint`. Model and EndpointConfig have generated names: every change replaces both and *updates* the
+    endpoint, which keeps its name and goes on answering meanwhile."""
 
     def __init__(
         self,

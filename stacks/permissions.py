@@ -1,6 +1,7 @@
 """Who may do what: one function a principal, each with the rights it needs and no others.
 
-No `*` action anywhere. A `*` resource stands only where IAM knows no narrower one: the calls that hand out registry tokens.
+No `*` action anywhere. A `*` resource stands only where IAM knows no narrower one: the calls that
+hand out registry tokens.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def build_run_role(
     bucket_arn: str,
     repository_arn: str,
     project_arns: list[str],
-    build_log_group_arns: list[str],
+    build_log_streams_arns: list[str],
     log_group: logs.ILogGroup,
 ) -> iam.Role:
     """The custom resource's own functions: start and watch the two builds, read results and the last lines of a log."""
@@ -68,7 +69,7 @@ def build_run_role(
     _allow(role, ["s3:GetObject"], [f"{bucket_arn}/results/*", f"{bucket_arn}/models/*"])
     _allow(role, ["s3:ListBucket"], [bucket_arn])  # a missing result answers 404 instead of 403
     _allow(role, ["ecr:DescribeImages"], [repository_arn])
-    _allow(role, ["logs:GetLogEvents"], [f"{arn}:log-stream:*" for arn in build_log_group_arns])
+    _allow(role, ["logs:GetLogEvents"], build_log_streams_arns)
     return role
 
 
@@ -90,8 +91,8 @@ def execution_role(
 ) -> iam.Role:
     """SageMaker, on the endpoint's instances: reads model archives, pulls the image, writes the endpoint's log.
 
-    model_prefix ends in "/". The whole prefix, not one key: while an update runs, and after one is rolled back, instances
-    still start from the key before; and a policy that never changes cannot lag behind the model that needs it.
+    model_prefix ends in "/". The whole prefix, not one key: while an update runs, and after one is rolled back,
+    instances still start from the key before; and a policy that never changes cannot lag behind a model that needs it.
     """
     role = iam.Role(scope, id_, assumed_by=iam.ServicePrincipal("sagemaker.amazonaws.com"))
     _allow(role, ["s3:GetObject"], [f"{model_bucket_arn}/{model_prefix}*"])

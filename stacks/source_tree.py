@@ -62,7 +62,7 @@ class SourceTree:
 
 
 def read_source_tree(root: Path, folder: str, *, wanted: Callable[[str], bool] = lambda path: True) -> SourceTree:
-    """The files below root/folder whose path (as SourceFile.path) is `wanted`. Raises ValueError for a symbolic link."""
+    """The files below root/folder whose path (as SourceFile.path) is `wanted`. ValueError for a symbolic link."""
     files = []
     for path in sorted((root / folder).rglob("*"), key=lambda each: each.relative_to(root).as_posix()):
         name = path.relative_to(root).as_posix()

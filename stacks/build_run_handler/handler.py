@@ -1,7 +1,7 @@
 """The two Lambda entry points of the custom resource `Custom::BuildRun`. Imports boto3 only, never the CDK.
 
-CloudFormation asks for a result; where it is there already, the answer is immediate, so that a no-op or a rollback builds
-nothing. Otherwise a CodeBuild build is started and watched until it has written the result.
+CloudFormation asks for a result; where it is there already, the answer is immediate, so that a no-op or a rollback
+builds nothing. Otherwise a CodeBuild build is started and watched until it has written the result.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import os
 from typing import Any
 
 import boto3
-import builds
-import results
+
+from . import builds, results
 
 Event = dict[str, Any]
 
@@ -48,8 +48,8 @@ def is_complete(event: Event, _context: object = None) -> Event:
     result = _result(event["ResourceProperties"])
     if result is None:
         raise RuntimeError(
-            f"build {build_id} succeeded and left no usable result: "
-            f"s3://{os.environ['ARTIFACT_BUCKET']}/{results.key_of(event['ResourceProperties'])} or what it names is missing"
+            f"build {build_id} succeeded and left no usable result: s3://{os.environ['ARTIFACT_BUCKET']}/"
+            f"{results.key_of(event['ResourceProperties'])} or what it names is missing"
         )
     return {"IsComplete": True, "Data": result}
 

@@ -17,7 +17,7 @@ def key_of(properties: dict[str, Any]) -> str:
 
 
 def read(s3: Any, ecr: Any, *, bucket: str, repository: str, properties: dict[str, Any]) -> dict[str, str] | None:
-    """The attributes of the custom resource, or None where there is no result, or an archive or image that someone deleted.
+    """The custom resource's attributes. None where there is no result, or what it names was deleted since.
 
     Raises ValueError for a result that does not have the shape it must have.
     """
