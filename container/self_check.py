@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""Ends an image build: every source file compiles, and the server, started as it will be, answers one decision.
+
+The model is a tiny one written on the spot. Exit code 0 means that this folder, this Python and these llama.cpp libraries
+fit each other. Whether answers are right is what the tests are for.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from queue import Empty, Queue
+from typing import IO, Any
+
+HERE = Path(__file__).resolve().parent
+START_SECONDS = 60.0
+ANSWER_SECONDS = 30.0
+STOP_SECONDS = 35.0
+DECISION = {
+    "id": "self-check",
+    "state": "The build of this image is at its last step.",
+    "question": "Is the build finished?",
+    "options": [{"id": "yes", "description": "Yes, it is."}, {"id": "no", "description": "No, it is not."}],
+}
+
+
+class SelfCheckError(Exception):
+    """What does not work, in one text."""
+
+
+def main() -> int:
+    started = time.monotonic()
+    try:
+        files = compile_sources(HERE)
+        with tempfile.TemporaryDirectory(prefix="self-check-") as folder:
+            result = ask_server(Path(folder))
+        check_result(result)
+    except SelfCheckError as error:
+        print(f"self-check: {error}", file=sys.stderr)
+        return 1
+    print(f"self-check: {files} source files compile; one decision scored by {result['model']['llama_cpp']} ", end="")
+    print(f"in {time.monotonic() - started:.1f} s")
+    return 0
+
+
+def compile_sources(folder: Path) -> int:
+    """Compiles without writing anything. Raises SelfCheckError with the place of the first error."""
+    files = [folder / "serve", *sorted(folder.rglob("*.py"))]
+    for file in files:
+        try:
+            compile(file.read_bytes(), str(file), "exec", dont_inherit=True)
+        except (SyntaxError, ValueError) as error:
+            line = getattr(error, "lineno", None)
+            place = f"{file.relative_to(folder)}{f', line {line}' if line else ''}"
+            raise SelfCheckError(f"{place}: {error}") from error
+    return len(files)
+
+
+def ask_server(folder: Path) -> dict[str, Any]:
+    """Starts `serve` on a free port, asks it DECISION, stops it. Raises SelfCheckError with what the server said."""
+    sys.path.insert(0, str(HERE))
+    from tiny_model import write
+
+    write(folder / "self-check.gguf")
+    # No GPU is there while an image is built, so all layers stay on the CPU whatever the image sets.
+    environment = {
+        **os.environ,
+        "DECISION_MODEL_PATH": str(folder / "self-check.gguf"),
+        "DECISION_HOST": "127.0.0.1",
+        "DECISION_PORT": "0",
+        "DECISION_N_CTX": "1024",
+        "DECISION_N_GPU_LAYERS": "0",
+    }
+    with (folder / "server.log").open("w+") as log:
+        server = subprocess.Popen(
+            [sys.executable, str(HERE / "serve"), "serve"],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+        )
+        try:
+            url = _await_ready(server)
+            result = _post(f"{url}/invocations", {"decision": DECISION})["result"]
+            server.terminate()
+            if (code := server.wait(STOP_SECONDS)) != 0:
+                raise SelfCheckError(f"after SIGTERM the server ended with exit code {code}")
+        except (SelfCheckError, subprocess.TimeoutExpired, KeyError) as error:
+            log.seek(0)
+            raise SelfCheckError(f"{error}. The end of its log:\n{log.read()[-4000:]}") from error
+        finally:
+            server.kill()
+            server.wait()
+    return dict(result)
+
+
+def check_result(result: dict[str, Any]) -> None:
+    probabilities = result.get("probabilities")
+    if not isinstance(probabilities, list) or len(probabilities) != 2:
+        raise SelfCheckError(f"two probabilities expected, the answer has {probabilities!r}")
+    if not all(math.isfinite(p) and 0 <= p <= 1 for p in probabilities) or abs(sum(probabilities) - 1) > 1e-9:
+        raise SelfCheckError(f"probabilities {probabilities} are no distribution")
+
+
+def _await_ready(server: subprocess.Popen[str]) -> str:
+    """The URL of the server's ready line. Raises SelfCheckError when it ends or stays silent."""
+    lines: Queue[str | None] = Queue()
+    threading.Thread(target=_forward, args=(server.stdout, lines), daemon=True).start()
+    deadline = time.monotonic() + START_SECONDS
+    while True:
+        try:
+            line = lines.get(timeout=max(0.0, deadline - time.monotonic()))
+        except Empty:
+            raise SelfCheckError(f"the server was not ready within {START_SECONDS:.0f} s") from None
+        if line is None:
+            raise SelfCheckError(f"the server ended with exit code {server.wait(5)} before it was ready")
+        try:
+            event = json.loads(line)
+        except json.JSONDecodeError:
+            continue
+        if event.get("event") == "ready":
+            return str(event["url"])
+
+
+def _forward(stream: IO[str] | None, lines: Queue[str | None]) -> None:
+    for line in stream or ():
+        lines.put(line)
+    lines.put(None)
+
+
+def _post(url: str, body: object) -> dict[str, Any]:
+    request = urllib.request.Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"})
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with opener.open(request, timeout=ANSWER_SECONDS) as answer:
+            document = json.load(answer)
+    except urllib.error.HTTPError as error:
+        raise SelfCheckError(f"POST /invocations answered {error.code}: {error.read()[:2000].decode()}") from error
+    except OSError as error:
+        raise SelfCheckError(f"POST /invocations: {error}") from error
+    return dict(document)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
