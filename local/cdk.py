@@ -1,0 +1,101 @@
+"""Runs the real cdk command line against the emulator: everything into a log file, the lines that matter to the
+console.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from local import aws
+from local.console import Say
+from local.workspace import Workspace
+
+# `STACK | 3/9 | 4:12:30 PM | CREATE_FAILED | AWS::S3::Bucket | Store/Bucket (StoreBucket1A2B) reason`
+EVENT = re.compile(r"^\s*(?P<stack>[\w-]+) \|.*\| (?P<status>[A-Z_]+)\s*\| (?P<type>[\w:]+)\s*\| (?P<rest>.*)$")
+
+
+class CdkFailed(Exception):
+    """The command ended with a code other than 0. `lines`: its last ones."""
+
+    def __init__(self, command: str, code: int, lines: list[str]) -> None:
+        super().__init__(f"cdk {command} ended with code {code}")
+        self.lines = lines
+
+
+def run(workspace: Workspace, url: str, arguments: Sequence[str], *, say: Say) -> None:
+    """Raises CdkFailed. Whatever interrupts it, the command line and its children are gone afterwards."""
+    log = workspace.logs / "cdk.log"
+    environment = aws.cdk_environment(url, base=os.environ, path_first=workspace.environment_bin, cache=workspace.cache)
+    process = subprocess.Popen(
+        [str(workspace.cdk), *arguments, "--output", str(workspace.state / "cdk.out"), "--no-notices", "--ci"],
+        cwd=workspace.root,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    )
+    try:
+        lines = _follow(process, log, say)
+        code = process.wait()
+    finally:
+        _end(process)
+    if code != 0:
+        raise CdkFailed(arguments[0], code, lines[-40:])
+
+
+def _follow(process: subprocess.Popen[str], log: Path, say: Say) -> list[str]:
+    lines: list[str] = []
+    if process.stdout is None:
+        raise RuntimeError("cdk was started without a pipe")
+    with log.open("a", encoding="utf-8") as file:
+        for line in process.stdout:
+            text = line.rstrip()
+            file.write(text + "\n")
+            file.flush()
+            lines.append(text)
+            if shown := worth_showing(text):
+                say(shown)
+    return lines
+
+
+def worth_showing(line: str) -> str | None:
+    """The short form of a line that a person wants to see, None for the rest."""
+    event = EVENT.match(line)
+    if event:
+        if "FAILED" in event["status"]:
+            return f"{event['stack']}: {event['status']} {event['rest'].strip()}"
+        return None
+    text = line.strip()
+    for pattern, form in (
+        (r"(\S+): deploying\.\.\..*", "{0}: deploying"),
+        (r"(\S+): destroying\.\.\..*", "{0}: destroying"),
+        (r"✅\s+(\S+) \(no changes\)", "{0}: no changes"),
+        (r"✅\s+(\S+): destroyed", "{0}: destroyed"),
+        (r"✅\s+(Environment \S+) bootstrapped.*", "{0} bootstrapped"),
+        (r"✅\s+(\S+)", "{0}: done"),
+        (r"❌\s+(.*)", "{0}"),
+    ):
+        if found := re.fullmatch(pattern, text):
+            return form.format(*found.groups())
+    return None
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGTERM)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(5)
+        os.killpg(process.pid, signal.SIGKILL)
+    if process.stdout is not None:
+        process.stdout.close()
+    process.wait()

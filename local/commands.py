@@ -1,0 +1,192 @@
+"""The commands: up, ask, down, demo, status, logs. Each says what it does; `demo` leaves nothing running, whatever
+happens.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from local import aws, cdk, diagnosis, emulator_process
+from local.console import Console
+from local.demo import ask_everything
+from local.emulator_process import RunningEmulator
+from local.watch import watching
+from local.workspace import Workspace
+
+ENVIRONMENT = "local"
+
+
+class CommandFailed(Exception):
+    """Has been explained on the screen already."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deployment:
+    url: str
+    endpoint: str
+
+
+def up(workspace: Workspace, *, port: int | None, console: Console) -> Deployment:
+    """Starts the emulator unless it runs, and deploys. A second time it is a deployment without changes."""
+    workspace.check()
+    emulator = _running(workspace, port, console)
+    known = set(aws.client("codebuild", emulator.url).list_builds()["ids"])
+    try:
+        with watching(emulator.url, console.step):
+            console.step("cdk bootstrap: what every CDK deployment needs in an account")
+            cdk.run(workspace, emulator.url, ["bootstrap", "-c", f"env={ENVIRONMENT}"], say=console.step)
+            console.step("cdk deploy --all: packages the model, builds the container, starts the endpoint")
+            cdk.run(
+                workspace,
+                emulator.url,
+                ["deploy", "--all", "-c", f"env={ENVIRONMENT}", "--require-approval", "never", "--progress", "events"],
+                say=console.step,
+            )
+    except cdk.CdkFailed as error:
+        _explain(error, workspace, emulator.url, known, console)
+        raise CommandFailed from error
+    endpoint = output(emulator.url, "EndpointName")
+    status = aws.client("sagemaker", emulator.url).describe_endpoint(EndpointName=endpoint)["EndpointStatus"]
+    if status != "InService":
+        console.plain(f"endpoint {endpoint} is {status}, not InService; logs: python -m local logs endpoints")
+        raise CommandFailed
+    console.step(f"endpoint {endpoint} is InService")
+    return Deployment(url=emulator.url, endpoint=endpoint)
+
+
+def _running(workspace: Workspace, port: int | None, console: Console) -> RunningEmulator:
+    found = emulator_process.find(workspace)
+    if found is not None:
+        if port not in (None, found.port):
+            raise emulator_process.EmulatorError(
+                f"the emulator runs on port {found.port} already. Remedy: leave --port out, or take it down first"
+            )
+        console.step(f"the emulator runs already at {found.url}")
+        return found
+    chosen, note = emulator_process.choose_port(port)
+    if note:
+        console.step(note)
+    emulator = emulator_process.start(workspace, port=chosen)
+    console.step(f"emulator started at {emulator.url}")
+    return emulator
+
+
+def _explain(error: cdk.CdkFailed, workspace: Workspace, url: str, known: set[str], console: Console) -> None:
+    console.step(f"{error}. Why:")
+    reasons = diagnosis.explain(url, known_builds=known)
+    # Synthesis fails before any stack knows of it: then the command's own words are the reason.
+    for line in reasons or [line for line in error.lines if line]:
+        console.plain(f"    {line}")
+    console.plain(f"    Everything cdk said: {workspace.logs / 'cdk.log'}")
+
+
+def down(workspace: Workspace, *, console: Console) -> None:
+    """Destroys the stacks, says what they leave behind, ends the emulator."""
+    emulator = emulator_process.find(workspace)
+    if emulator is None:
+        console.step("no emulator runs; nothing to take down")
+        emulator_process.stop(workspace)
+        return
+    try:
+        with watching(emulator.url, console.step):
+            console.step("cdk destroy --all")
+            cdk.run(
+                workspace, emulator.url, ["destroy", "--all", "--force", "-c", f"env={ENVIRONMENT}"], say=console.step
+            )
+        for line in left_behind(emulator.url):
+            console.step(f"left behind by cdk destroy: {line}")
+    except cdk.CdkFailed as error:
+        _explain(error, workspace, emulator.url, set(), console)
+        raise CommandFailed from error
+    finally:
+        emulator_process.stop(workspace)
+        console.step("emulator stopped; all it held is gone")
+
+
+def left_behind(url: str) -> list[str]:
+    """Buckets and repositories that outlive the stacks; on AWS they would go on costing storage. CDK's own are left
+    out.
+    """
+    lines = []
+    s3 = aws.client("s3", url)
+    for bucket in s3.list_buckets()["Buckets"]:
+        name = bucket["Name"]
+        if not name.startswith("cdk-"):
+            objects = s3.list_objects_v2(Bucket=name).get("Contents", [])
+            megabytes = sum(each["Size"] for each in objects) / 1e6
+            lines.append(f"bucket {name} ({len(objects)} objects, {megabytes:.0f} MB)")
+    ecr = aws.client("ecr", url)
+    for repository in ecr.describe_repositories()["repositories"]:
+        name = repository["repositoryName"]
+        if not name.startswith("cdk-"):
+            images = ecr.list_images(repositoryName=name)["imageIds"]
+            lines.append(f"repository {name} ({len(images)} images)")
+    return lines
+
+
+def output(url: str, key: str) -> str:
+    """The value of an output of whichever stack has it."""
+    for stack in aws.client("cloudformation", url).describe_stacks()["Stacks"]:
+        for each in stack.get("Outputs", []):
+            if each["OutputKey"] == key:
+                return str(each["OutputValue"])
+    raise LookupError(f"no stack has an output {key}")
+
+
+def demo(workspace: Workspace, *, port: int | None, console: Console) -> None:
+    """Up, decisions, down. On any failure and on Ctrl-C the emulator and all it started are gone too."""
+    try:
+        emulator_process.stop(workspace)  # left over from a demo that was killed outright
+        deployment = up(workspace, port=port, console=console)
+        ask_everything(deployment.url, deployment.endpoint, console)
+        down(workspace, console=console)
+    finally:
+        emulator_process.stop(workspace)
+
+
+def ask(workspace: Workspace, *, console: Console) -> None:
+    """The demo's decisions, put to the endpoint that runs."""
+    emulator = emulator_process.find(workspace)
+    if emulator is None:
+        raise emulator_process.EmulatorError("no emulator runs. Start one: make up")
+    ask_everything(emulator.url, output(emulator.url, "EndpointName"), console)
+
+
+def status(workspace: Workspace, *, console: Console) -> bool:
+    """True when the emulator runs."""
+    emulator = emulator_process.find(workspace)
+    if emulator is None:
+        console.plain("no emulator runs. Start one: make up")
+        return False
+    console.plain(f"emulator: {emulator.url}, process {emulator.pid}, logs in {workspace.logs}")
+    for stack in aws.client("cloudformation", emulator.url).describe_stacks()["Stacks"]:
+        console.plain(f"stack {stack['StackName']}: {stack['StackStatus']}")
+    for endpoint in aws.client("sagemaker", emulator.url).list_endpoints()["Endpoints"]:
+        console.plain(f"endpoint {endpoint['EndpointName']}: {endpoint['EndpointStatus']}")
+    return True
+
+
+def logs(workspace: Workspace, *, kind: str, lines: int, console: Console) -> None:
+    """The ends of the log files of a kind: emulator, cdk, builds, endpoints."""
+    folder = workspace.logs
+    files = sorted((folder / kind).glob("*.log")) if kind in ("builds", "endpoints") else [folder / f"{kind}.log"]
+    found = [file for file in files if file.exists()]
+    if not found:
+        console.plain(f"no {kind} log in {folder}")
+    for file in found:
+        console.plain(f"--- {file}")
+        console.plain("\n".join(_tail(file, lines)))
+
+
+def _tail(file: Path, count: int) -> list[str]:
+    return file.read_text(encoding="utf-8", errors="replace").splitlines()[-count:]
+
+
+def print_exports(deployment: Deployment, console: Console) -> None:
+    console.plain("")
+    console.plain("To use it from a shell with any AWS SDK or tool:")
+    for name, value in aws.exports(deployment.url).items():
+        console.plain(f"    export {name}={value}")
+    console.plain(f"The endpoint is {deployment.endpoint}. To ask it what the demo asks: .venv/bin/python -m local ask")
+    console.plain("To take it down: make down")

@@ -1,0 +1,289 @@
+"""SageMaker's models, endpoint configurations and endpoints of one account and region.
+
+Requests arrive checked against AWS's model of the API (`api_shapes`); the rules that model cannot say are checked
+here. What a container is, and how an endpoint comes up, is `endpoints`' business.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from local.emulator.aws_errors import validation
+from local.emulator.endpoints import EndpointManager
+from local.emulator.records import EndpointConfigRecord, EndpointRecord, ModelRecord, VariantPlan
+from local.emulator.scope import Scope
+
+DEFAULT_STARTUP_SECONDS = 480.0  # AWS: eight minutes
+ECR_IMAGE = re.compile(
+    r"(?P<account>\d{12})\.dkr\.ecr\.(?P<region>[a-z0-9-]+)\.amazonaws\.com/"
+    r"(?P<repository>[a-z0-9][a-z0-9._/-]*)(?::(?P<tag>[\w.-]+)|@(?P<digest>sha256:[0-9a-f]{64}))"
+)
+T = TypeVar("T")
+ResolveImage = Callable[[Scope, str, "str | None", "str | None"], "str | None"]  # repository, tag, digest → digest
+ObjectExists = Callable[[str], bool]
+
+
+class ControlPlane:
+    def __init__(
+        self, scope: Scope, *, endpoints: EndpointManager, resolve_image: ResolveImage, object_exists: ObjectExists
+    ) -> None:
+        self.scope = scope
+        self.endpoints = endpoints
+        self._resolve_image, self._object_exists = resolve_image, object_exists
+        self._lock = threading.RLock()
+        self._models: dict[str, ModelRecord] = {}
+        self._configs: dict[str, EndpointConfigRecord] = {}
+
+    # --- models
+
+    def create_model(self, request: dict[str, Any]) -> dict[str, Any]:
+        name = request["ModelName"]
+        arn = self.scope.sagemaker_arn("model", name)
+        container = request.get("PrimaryContainer")
+        if container is None or request.get("Containers"):
+            raise validation("This emulator serves models of one PrimaryContainer; Containers is not supported.")
+        if not request.get("ExecutionRoleArn"):
+            raise validation("ExecutionRoleArn is required for a model with a PrimaryContainer.")
+        image = self._resolved(container.get("Image", ""))
+        self._check_model_data(container)
+        with self._lock:
+            if name in self._models:
+                raise validation(f'Cannot create already existing model "{arn}".')
+            self._models[name] = ModelRecord(
+                name=name, arn=arn, request=request, resolved_image=image, created=time.time()
+            )
+        return {"ModelArn": arn}
+
+    def _resolved(self, image: str) -> str:
+        found = ECR_IMAGE.fullmatch(image)
+        if not found:
+            raise validation(
+                f"Unsupported image {image!r}: an ECR image with a tag or a digest is needed "
+                "(<account>.dkr.ecr.<region>.amazonaws.com/<repository>@sha256:<64 hex>)."
+            )
+        owner = Scope(account=found["account"], region=found["region"])
+        digest = self._resolve_image(owner, found["repository"], found["tag"], found["digest"])
+        if digest is None:
+            raise validation(f"Requested image {image} not found.")
+        repository = f"{owner.account}.dkr.ecr.{owner.region}.amazonaws.com/{found['repository']}"
+        return f"{repository}@{digest}"
+
+    def _check_model_data(self, container: dict[str, Any]) -> None:
+        url = model_data_url(container)
+        if url and not self._object_exists(url):
+            raise validation(
+                f"Could not access model data at {url}. Please ensure that the role exists, that its policies allow "
+                f"s3:GetObject and that the object is located in {self.scope.region}."
+            )
+
+    def describe_model(self, request: dict[str, Any]) -> dict[str, Any]:
+        model = self._model(request["ModelName"])
+        return {**_without(model.request, "Tags"), "ModelArn": model.arn, "CreationTime": model.created}
+
+    def delete_model(self, request: dict[str, Any]) -> dict[str, Any]:
+        with self._lock:
+            del self._models[self._model(request["ModelName"]).name]
+        return {}
+
+    def list_models(self, request: dict[str, Any]) -> dict[str, Any]:
+        with self._lock:
+            models = [
+                {"ModelName": model.name, "ModelArn": model.arn, "CreationTime": model.created}
+                for model in self._models.values()
+                if request.get("NameContains", "") in model.name
+            ]
+        return {"Models": models}
+
+    def _model(self, name: str) -> ModelRecord:
+        with self._lock:
+            return _found(self._models, name, "model", self.scope.sagemaker_arn("model", name))
+
+    # --- endpoint configurations
+
+    def create_endpoint_config(self, request: dict[str, Any]) -> dict[str, Any]:
+        name = request["EndpointConfigName"]
+        arn = self.scope.sagemaker_arn("endpoint-config", name)
+        names = [variant["VariantName"] for variant in request["ProductionVariants"]]
+        if len(set(names)) != len(names):
+            raise validation(f"Production variant names must be unique; got {', '.join(names)}.")
+        for variant in request["ProductionVariants"]:
+            self._check_variant(variant)
+        with self._lock:
+            if name in self._configs:
+                raise validation(f'Cannot create already existing endpoint configuration "{arn}".')
+            self._configs[name] = EndpointConfigRecord(name=name, arn=arn, request=request, created=time.time())
+        return {"EndpointConfigArn": arn}
+
+    def _check_variant(self, variant: dict[str, Any]) -> None:
+        name = variant["VariantName"]
+        if "ModelName" not in variant:
+            raise validation(f"ModelName is required for production variant {name}.")
+        self._model(variant["ModelName"])
+        chosen = [key for key in ("InstanceType", "InstancePools", "ServerlessConfig") if variant.get(key)]
+        if len(chosen) != 1:
+            got = " and ".join(chosen) or "none of them"
+            raise validation(
+                f"Exactly one of InstanceType, InstancePools and ServerlessConfig is needed for production variant "
+                f"{name}; got {got}."
+            )
+        if "VariantInstanceProvisionTimeoutInSeconds" in variant and chosen != ["InstancePools"]:
+            raise validation(
+                f"VariantInstanceProvisionTimeoutInSeconds of production variant {name} needs InstancePools."
+            )
+        pools = variant.get("InstancePools", [])
+        for key in ("Priority", "InstanceType"):
+            values = [pool[key] for pool in pools]
+            if len(set(values)) != len(values):
+                raise validation(f"InstancePools of production variant {name}: {key} must be unique; got {values}.")
+        for pool in pools:
+            if "ModelNameOverride" in pool:
+                self._model(pool["ModelNameOverride"])
+
+    def describe_endpoint_config(self, request: dict[str, Any]) -> dict[str, Any]:
+        config = self._config(request["EndpointConfigName"])
+        return {**_without(config.request, "Tags"), "EndpointConfigArn": config.arn, "CreationTime": config.created}
+
+    def delete_endpoint_config(self, request: dict[str, Any]) -> dict[str, Any]:
+        with self._lock:
+            del self._configs[self._config(request["EndpointConfigName"]).name]
+        return {}
+
+    def list_endpoint_configs(self, request: dict[str, Any]) -> dict[str, Any]:
+        with self._lock:
+            configs = [
+                {"EndpointConfigName": config.name, "EndpointConfigArn": config.arn, "CreationTime": config.created}
+                for config in self._configs.values()
+                if request.get("NameContains", "") in config.name
+            ]
+        return {"EndpointConfigs": configs}
+
+    def _config(self, name: str) -> EndpointConfigRecord:
+        with self._lock:
+            arn = self.scope.sagemaker_arn("endpoint-config", name)
+            return _found(self._configs, name, "endpoint configuration", arn)
+
+    # --- endpoints
+
+    def create_endpoint(self, request: dict[str, Any]) -> dict[str, Any]:
+        plans = self._plans(request["EndpointConfigName"])
+        record = self.endpoints.create(
+            request["EndpointName"], request["EndpointConfigName"], plans, request.get("Tags", [])
+        )
+        return {"EndpointArn": record.arn}
+
+    def update_endpoint(self, request: dict[str, Any]) -> dict[str, Any]:
+        self.endpoints.get(request["EndpointName"])
+        plans = self._plans(request["EndpointConfigName"])
+        record = self.endpoints.update(request["EndpointName"], request["EndpointConfigName"], plans)
+        return {"EndpointArn": record.arn}
+
+    def delete_endpoint(self, request: dict[str, Any]) -> dict[str, Any]:
+        self.endpoints.delete(request["EndpointName"])
+        return {}
+
+    def describe_endpoint(self, request: dict[str, Any]) -> dict[str, Any]:
+        return described(self.endpoints.get(request["EndpointName"]))
+
+    def list_endpoints(self, request: dict[str, Any]) -> dict[str, Any]:
+        wanted = request.get("StatusEquals")
+        endpoints = [
+            {
+                "EndpointName": record.name,
+                "EndpointArn": record.arn,
+                "CreationTime": record.created,
+                "LastModifiedTime": record.modified,
+                "EndpointStatus": record.status,
+            }
+            for record in self.endpoints.all()
+            if request.get("NameContains", "") in record.name and wanted in (None, record.status)
+        ]
+        return {"Endpoints": endpoints}
+
+    def list_tags(self, request: dict[str, Any]) -> dict[str, Any]:
+        arn = request["ResourceArn"]
+        with self._lock:
+            tags = {model.arn: model.request.get("Tags", []) for model in self._models.values()}
+            tags |= {config.arn: config.request.get("Tags", []) for config in self._configs.values()}
+        tags |= {record.arn: record.tags for record in self.endpoints.all()}
+        if arn not in tags:
+            raise validation(f"Could not find resource {arn}.")
+        return {"Tags": tags[arn]}
+
+    def _plans(self, config_name: str) -> list[VariantPlan]:
+        return [self._plan(variant) for variant in self._config(config_name).request["ProductionVariants"]]
+
+    def _plan(self, variant: dict[str, Any]) -> VariantPlan:
+        """The first pool stands for all: this machine always has room."""
+        pools = sorted(variant.get("InstancePools", []), key=lambda pool: int(pool["Priority"]))
+        first = pools[0] if pools else {}
+        model = self._model(first.get("ModelNameOverride", variant["ModelName"]))
+        container = model.request["PrimaryContainer"]
+        return VariantPlan(
+            name=variant["VariantName"],
+            image=model.resolved_image,
+            specified_image=container["Image"],
+            model_data_url=model_data_url(container),
+            environment=dict(container.get("Environment", {})),
+            startup_timeout=float(variant.get("ContainerStartupHealthCheckTimeoutInSeconds", DEFAULT_STARTUP_SECONDS)),
+            instance_count=int(variant.get("InitialInstanceCount", 1)),
+            weight=float(variant.get("InitialVariantWeight", 1.0)),
+            instance_type=first.get("InstanceType", variant.get("InstanceType", "serverless")),
+        )
+
+
+def described(record: EndpointRecord) -> dict[str, Any]:
+    """DescribeEndpoint's answer."""
+    variants = [
+        {
+            "VariantName": plan.name,
+            "DeployedImages": [
+                {"SpecifiedImage": plan.specified_image, "ResolvedImage": plan.image, "ResolutionTime": record.modified}
+            ],
+            "CurrentWeight": plan.weight,
+            "DesiredWeight": plan.weight,
+            "CurrentInstanceCount": plan.instance_count,
+            "DesiredInstanceCount": plan.instance_count,
+        }
+        for plan in record.plans
+    ]
+    answer: dict[str, Any] = {
+        "EndpointName": record.name,
+        "EndpointArn": record.arn,
+        "EndpointConfigName": record.config_name,
+        "EndpointStatus": record.status,
+        "ProductionVariants": variants,
+        "CreationTime": record.created,
+        "LastModifiedTime": record.modified,
+    }
+    if record.failure_reason:
+        answer["FailureReason"] = record.failure_reason
+    if record.pending_config_name:
+        answer["PendingDeploymentSummary"] = {"EndpointConfigName": record.pending_config_name}
+    return answer
+
+
+def model_data_url(container: dict[str, Any]) -> str | None:
+    """The archive's s3:// URL, whichever way the container spells it."""
+    source = container.get("ModelDataSource", {}).get("S3DataSource")
+    if source is None:
+        return container.get("ModelDataUrl")
+    if (source["S3DataType"], source["CompressionType"]) != ("S3Object", "Gzip"):
+        raise validation(
+            "This emulator reads model data as one gzip archive: S3DataType S3Object, CompressionType Gzip."
+        )
+    url: str = source["S3Uri"]
+    return url
+
+
+def _found(store: dict[str, T], name: str, what: str, arn: str) -> T:
+    if name not in store:
+        raise validation(f'Could not find {what} "{arn}".')
+    return store[name]
+
+
+def _without(request: dict[str, Any], key: str) -> dict[str, Any]:
+    return {name: value for name, value in request.items() if name != key}

@@ -1,0 +1,176 @@
+"""Starts, finds and stops the emulator's process. One emulator a workspace; its pid, port and address stand in one
+file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from local.workspace import Workspace
+
+DEFAULT_PORT = 4566
+START_SECONDS = 60.0
+
+
+class EmulatorError(Exception):
+    """The emulator could not be started or stopped; the text says why and what to do."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunningEmulator:
+    pid: int
+    port: int
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+
+def find(workspace: Workspace) -> RunningEmulator | None:
+    """The emulator of this workspace, when its process runs and is really ours; a pid may have been given to another
+    since.
+    """
+    try:
+        emulator = RunningEmulator(**json.loads(_pid_file(workspace).read_text()))
+    except FileNotFoundError:
+        return None
+    return emulator if _is_ours(workspace, emulator.pid) else None
+
+
+def start(workspace: Workspace, *, port: int, runner: str | None = None) -> RunningEmulator:
+    """Returns once it answers. Whatever an earlier emulator of this workspace left behind is removed first."""
+    shutil.rmtree(workspace.state, ignore_errors=True)
+    workspace.logs.mkdir(parents=True)
+    log = workspace.logs / "emulator.log"
+    command = [
+        str(workspace.emulator_python), "-m", "local.emulator", "--state", str(workspace.state),
+        "--cache", str(workspace.cache), "--port", str(port), "--path", os.pathsep.join(map(str, workspace.tool_path)),
+    ]  # fmt: skip
+    if runner:
+        command += ["--runner", runner]
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            command,
+            cwd=workspace.tools,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # a Ctrl-C at the terminal must not end it before the stacks are gone
+        )
+    emulator = RunningEmulator(pid=process.pid, port=port)
+    _pid_file(workspace).write_text(json.dumps(asdict(emulator)))
+    try:
+        _await_answer(process, emulator, log)
+    except BaseException:
+        stop(workspace)
+        raise
+    return emulator
+
+
+def stop(workspace: Workspace) -> None:
+    """Ends the emulator with all it started, and removes its state. Does nothing when none runs."""
+    emulator = find(workspace)
+    if emulator is not None:
+        # It keeps nothing that is worth a slow goodbye; what it started ends itself as soon as it is gone.
+        os.kill(emulator.pid, signal.SIGKILL)
+        _await_end(emulator.pid)
+    shutil.rmtree(workspace.state, ignore_errors=True)
+
+
+def choose_port(wanted: int | None) -> tuple[int, str | None]:
+    """A free port, and a sentence when it is not the usual one. Raises EmulatorError when the wanted one is taken."""
+    if wanted is not None:
+        if not _free(wanted):
+            raise EmulatorError(
+                f"port {wanted} on 127.0.0.1 is taken. Remedy: choose another with --port, or leave --port out"
+            )
+        return wanted, None
+    if _free(DEFAULT_PORT):
+        return DEFAULT_PORT, None
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port, f"port {DEFAULT_PORT} is taken by another program; using {port}"
+
+
+def _free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def _await_answer(process: subprocess.Popen[bytes], emulator: RunningEmulator, log: Path) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            tail = "\n".join(log.read_text(errors="replace").splitlines()[-15:])
+            raise EmulatorError(f"the emulator ended with code {process.returncode} at its start:\n{tail}")
+        if _answers(emulator):
+            return
+        time.sleep(0.05)
+    raise EmulatorError(f"the emulator did not answer within {START_SECONDS:g} s. Its log: {log}")
+
+
+def _answers(emulator: RunningEmulator) -> bool:
+    connection = http.client.HTTPConnection("127.0.0.1", emulator.port, timeout=2)
+    try:
+        connection.request("GET", "/_ministack/health")
+        return connection.getresponse().status == 200
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+
+
+def _await_end(pid: int) -> None:
+    """The emulator leads its own session: it is over when no process of its group is left, leashes of builds and
+    containers included.
+    """
+    deadline = time.monotonic() + 45  # a container has 30 s to end
+    while time.monotonic() < deadline:
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(pid, os.WNOHANG)  # when it is our own child, or it stays a zombie
+        try:
+            os.killpg(pid, 0)
+        except (ProcessLookupError, PermissionError):
+            return
+        time.sleep(0.02)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(pid, signal.SIGKILL)
+
+
+def _is_ours(workspace: Workspace, pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, PermissionError):
+        return False
+    command = _command_line(pid)
+    return "local.emulator" in command and str(workspace.state) in command
+
+
+def _command_line(pid: int) -> str:
+    proc = Path(f"/proc/{pid}/cmdline")
+    if proc.parent.parent.joinpath("self").exists():
+        try:
+            return proc.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            return ""
+    return subprocess.run(["ps", "-o", "command=", "-p", str(pid)], capture_output=True, text=True, check=False).stdout
+
+
+def _pid_file(workspace: Workspace) -> Path:
+    return workspace.state / "emulator.json"
