@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Ends an image build: every source file compiles, and the server, started as it will be, answers one decision.
 
-The model is a tiny one written on the spot. Exit code 0 means that this folder, this Python and these llama.cpp libraries
-fit each other. Whether answers are right is what the tests are for.
+The model is a tiny one written on the spot. Exit code 0 means that this folder, this Python and these llama.cpp
+libraries fit each other. Whether answers are right is what the tests are for.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ _CHAT_TEMPLATE = (
 
 
 def write(path: Path, *, seed: int = 1) -> None:
-    """A one-layer `llama` whose vocabulary is the 256 bytes, one pair and three control tokens. Equal seeds give equal bytes."""
+    """A one-layer `llama`; its vocabulary is the 256 bytes, one pair, three controls. Equal seeds, equal bytes."""
     tokens = [*_byte_tokens(), _MERGED, "<|endoftext|>", "<|im_start|>", "<|im_end|>"]
     values = [
         _entry("general.architecture", _STRING, _string("llama")),

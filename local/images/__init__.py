@@ -1,4 +1,7 @@
-"""Container images without Docker: build, push and run them on a laptop. Standard library alone; see `prepare` and `bin/docker`."""
+"""Container images without Docker: built, pushed and run on a laptop. Standard library alone.
+
+`prepare` is for the emulator, `docker_command` for `local/bin/docker`.
+"""
 
 from local.images.run import RunnableImage, prepare
 

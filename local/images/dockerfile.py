@@ -1,6 +1,7 @@
 """Reads a Dockerfile as far as the rules of this project go: stages, their bases, environment, labels and entry point.
 
-Every base is another stage or a build argument pinned by digest; nothing else is ever pulled. What RUN does is not known here.
+Every base is another stage or a build argument pinned by digest; nothing else is ever pulled. What RUN
+does is not known here.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ def pack(source: Path, *, at: str, executables: frozenset[str]) -> bytes:
 
 
 def unpack(layer: Path, target: Path) -> None:
-    """Applies one layer, tar or tar.gz, to the file system below `target`. Raises ImageError for a member that would leave it."""
+    """Applies one layer, tar or tar.gz, to `target`. Raises ImageError for a member that would leave it."""
     with tarfile.open(layer, mode="r:*") as archive:
         for member in archive:
             path = _inside(target, member.name)
@@ -79,9 +79,10 @@ def read_ignore_file(path: Path) -> Callable[[str], bool]:
 def _matches(name: str, pattern: str) -> bool:
     if pattern.startswith("**/"):
         parts = PurePosixPath(name).parts
-        return any(_matches("/".join(parts[start:]), pattern[3:]) for start in range(len(parts)))
-    wanted, parts = pattern.split("/"), name.split("/")
-    return len(parts) >= len(wanted) and all(fnmatchcase(part, want) for part, want in zip(parts, wanted, strict=False))
+        tails = ("/".join(parts[start:]) for start in range(len(parts)))
+        return any(_matches(tail, pattern[3:]) for tail in tails)
+    wanted, given = pattern.split("/"), name.split("/")
+    return len(given) >= len(wanted) and all(fnmatchcase(part, want) for part, want in zip(given, wanted, strict=False))
 
 
 def _files(source: Path, ignored: Callable[[str], bool]) -> Iterator[Path]:
@@ -97,7 +98,7 @@ def _files(source: Path, ignored: Callable[[str], bool]) -> Iterator[Path]:
 
 
 def _inside(target: Path, name: str) -> Path:
-    """The member's path with its parent's links resolved as the image's root would. Raises ImageError when it leaves `target`."""
+    """Where a member goes. Raises ImageError when that is not below `target`, be it through a link."""
     parts = PurePosixPath(name.lstrip("/")).parts
     if ".." in parts:
         raise ImageError(f"layer member {name!r} leaves the image")

@@ -47,7 +47,7 @@ class Manifest:
         document = json.loads(content)
         if document.get("schemaVersion") != 2 or "config" not in document or "layers" not in document:
             raise ImageError(
-                f"manifest of media type {document.get('mediaType')!r}: an image manifest is expected, no list of images"
+                f"manifest of media type {document.get('mediaType')!r}: a single image's manifest expected"
             )
         return cls(
             config=Descriptor.read(document["config"]),

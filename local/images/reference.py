@@ -35,7 +35,7 @@ class Reference:
     @classmethod
     def parse(cls, text: str) -> Reference:
         match = _REFERENCE.fullmatch(text)
-        if match is None or "." not in match["registry"] and ":" not in match["registry"]:
+        if match is None or ("." not in match["registry"] and ":" not in match["registry"]):
             raise ImageError(f"image reference {text!r}: registry/repository:tag or …@sha256:<64 hex> expected")
         return cls(registry=match["registry"], repository=match["repository"], tag=match["tag"], digest=match["digest"])
 
@@ -44,7 +44,7 @@ class Reference:
         """The digest. Raises ImageError for a reference that has only a tag."""
         if self.digest is None:
             raise ImageError(
-                f"image {self}: pinned by no digest; a tag can move. Remedy: use {self.registry}/{self.repository}@sha256:…"
+                f"image {self}: not pinned, a tag can move. Remedy: {self.registry}/{self.repository}@sha256:…"
             )
         return self.digest
 

@@ -1,7 +1,7 @@
 """The OCI distribution API, as far as push and pull need it, against the registry of the emulator on this machine.
 
-An AWS host name such as 123456789012.dkr.ecr.us-east-1.amazonaws.com is sent as the Host header; the connection goes to the
-emulator's port. Everything that comes back is checked against its digest.
+An AWS host name such as 123456789012.dkr.ecr.us-east-1.amazonaws.com is sent as the Host header; the connection goes to
+the emulator's port. Everything that comes back is checked against its digest.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class Registry:
             yield answer
         except OSError as error:
             raise ImageError(
-                f"registry {self._registry}: no answer on {self._host}:{self._port} ({error}). Remedy: is the emulator up?"
+                f"registry {self._registry}: no answer on port {self._port} ({error}). Remedy: start the emulator"
             ) from error
         finally:
             connection.close()

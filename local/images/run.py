@@ -52,7 +52,7 @@ def prepare(image_uri: str, *, endpoint_url: str, cache_dir: Path) -> RunnableIm
             return RunnableImage(command=chroot_run.command(config, root), env=dict(config.environment), cwd=folder)
         case other:
             raise ImageError(
-                f"image {image_uri}: label {RUNTIME_LABEL} is {other!r}; only images that local/bin/docker built run here"
+                f"image {image_uri}: label {RUNTIME_LABEL} is {other!r}; images of local/bin/docker run here, no others"
             )
 
 

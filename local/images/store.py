@@ -1,4 +1,4 @@
-"""Built images on this disk: blobs under their digest, references to manifests. Knows files, not registries or builds."""
+"""Built images on this disk: blobs by digest, references to manifests. Knows files, not registries or builds."""
 
 from __future__ import annotations
 

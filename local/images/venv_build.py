@@ -34,7 +34,7 @@ def build(
     cache: Cache,
     say: Callable[[str], None],
 ) -> str:
-    """Puts the image into the store. Returns its digest: the same source gives the same. Raises ImageError, and stores nothing."""
+    """Stores the image. Returns its digest: the same for the same source. Raises ImageError, stores nothing."""
     layer = layers.pack(context, at=APPLICATION_FOLDER, executables=_EXECUTABLES)
     environment = {name: value for name, value in target.environment.items() if name.startswith("DECISION_")}
     with tempfile.TemporaryDirectory(prefix="image-") as folder:

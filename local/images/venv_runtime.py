@@ -21,6 +21,7 @@ from pathlib import Path
 
 from local.images.errors import ImageError
 from local.images.paths import ROOT, Cache
+from local.setup import installer_environment
 
 # CMake is told not to look for the compiler that it would not use.
 _CMAKE = "-DLLAMA_BUILD=OFF;-DLLAVA_BUILD=OFF;" + ";".join(
@@ -54,7 +55,7 @@ class VenvRuntime:
 
 
 def make(requirements: Path, *, cache: Cache, say: Callable[[str], None]) -> VenvRuntime:
-    """The environment for these requirements, made if it is not there. Raises ImageError with the installer's last lines."""
+    """The environment for these requirements, made if it is not there. Raises ImageError in the installer's words."""
     content = requirements.read_bytes()
     libraries = native_libraries(content.decode(), cache=cache)
     facts = f"{platform.python_implementation()} {platform.python_version()} {platform.machine()} {_INSTALL}"
@@ -77,8 +78,8 @@ def make(requirements: Path, *, cache: Cache, say: Callable[[str], None]) -> Ven
 def native_libraries(requirements: str, *, cache: Cache) -> Path:
     """A folder with the llama.cpp libraries of the version that `requirements` pins, named after its content.
 
-    Files of equal content become one file and links, as `cmake --install` leaves them: a library that is loaded under two
-    names must be one library.
+    Files of equal content become one file and links, as `cmake --install` leaves them: a library that is loaded under
+    two names must be one library.
     """
     pin = _PIN.search(requirements)
     if pin is None:
@@ -128,7 +129,9 @@ def _uv() -> str:
 
 
 def _run(command: list[str]) -> None:
-    environment = {name: value for name, value in os.environ.items() if name not in ("VIRTUAL_ENV", "CMAKE_ARGS")}
+    environment = {
+        name: value for name, value in installer_environment().items() if name not in ("VIRTUAL_ENV", "CMAKE_ARGS")
+    }
     done = subprocess.run(
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
     )
