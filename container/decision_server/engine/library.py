@@ -1,0 +1,171 @@
+"""Loads llama.cpp through its binding and proves that the two fit, before anything is computed (F1).
+
+The binding finds the library by its own variable LLAMA_CPP_LIB_PATH (the AWS images set it), else in its own folder. A
+library of another version would take the binding's structures for its own and fail far from here, so the defaults that
+it reports are compared first. Libraries with dynamic backends hold no CPU code until the backends are loaded.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import os
+import platform
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import import_module, metadata, util
+from pathlib import Path
+from typing import Any
+
+from decision_server.model_errors import StartupFailure
+
+_log = logging.getLogger("llama.cpp")
+# ggml.h; the information that llama.cpp writes at every load is detail to a server.
+_LEVELS = {1: logging.DEBUG, 2: logging.DEBUG, 3: logging.WARNING, 4: logging.ERROR, 5: logging.DEBUG}
+
+# What the library that belongs to the pinned binding answers; spread over the whole of each structure.
+_CONTEXT_DEFAULTS = {
+    "n_ctx": 512,
+    "n_batch": 2048,
+    "n_ubatch": 512,
+    "n_seq_max": 1,
+    "n_outputs_max_per_seq": 1,
+    "rope_scaling_type": -1,
+    "pooling_type": -1,
+    "attention_type": -1,
+    "flash_attn_type": -1,
+    "yarn_ext_factor": -1.0,
+    "yarn_beta_slow": -1.0,
+    "type_k": 1,
+    "type_v": 1,
+    "embeddings": False,
+    "offload_kqv": True,
+    "no_perf": True,
+    "op_offload": True,
+    "swa_full": True,
+    "kv_unified": False,
+    "n_samplers": 0,
+}
+_MODEL_DEFAULTS = {
+    "n_gpu_layers": -1,
+    "split_mode": 1,
+    "load_mode": -1,
+    "lazy_mode": 1,
+    "main_gpu": 0,
+    "vocab_only": False,
+    "check_tensors": False,
+    "use_extra_bufts": True,
+    "no_host": False,
+    "no_alloc": False,
+    "load_mtp": False,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Library:
+    """api: the binding's module. folder: where every native file comes from. version: of the binding."""
+
+    api: Any
+    folder: Path
+    version: str
+
+
+@lru_cache(maxsize=1)
+def load() -> Library:
+    """Once a process. Raises StartupFailure with one line that names the folder, or the binding and the folder."""
+    version = metadata.version("llama-cpp-python")
+    folder = _folder()
+    try:
+        # The package's top level imports it too, but also much that a server needs nothing of.
+        api = import_module("llama_cpp.llama_cpp")
+    except FileNotFoundError:
+        raise StartupFailure(
+            f"no libllama in {folder}; LLAMA_CPP_LIB_PATH must name the folder that holds it"
+        ) from None
+    except (AttributeError, OSError, RuntimeError) as error:
+        raise StartupFailure(_mismatch(folder, version, str(error))) from error
+    _check(api, "llama_context_default_params", "llama_context_params", _CONTEXT_DEFAULTS, folder, version)
+    _check(api, "llama_model_default_params", "llama_model_params", _MODEL_DEFAULTS, folder, version)
+    api.llama_log_set(_log_callback(api), ctypes.c_void_p(0))
+    _load_backends(api, folder)
+    api.llama_backend_init()
+    _check_one_folder(folder)
+    return Library(api=api, folder=folder, version=version)
+
+
+def _folder() -> Path:
+    override = os.environ.get("LLAMA_CPP_LIB_PATH")  # the binding's own variable, read as the binding reads it
+    if override is not None:
+        return Path(override)
+    package = util.find_spec("llama_cpp")
+    if package is None or package.origin is None:
+        raise StartupFailure("the package llama-cpp-python is not installed")
+    return Path(package.origin).parent / "lib"
+
+
+def _mismatch(folder: Path, version: str, detail: str) -> str:
+    return f"the llama.cpp library in {folder} does not fit llama-cpp-python {version}: {detail}"
+
+
+def _check(api: Any, function: str, structure: str, expected: dict[str, Any], folder: Path, version: str) -> None:
+    kind = getattr(api, structure)
+
+    class Padded(ctypes.Structure):
+        """Room behind the binding's structure: a library whose own is longer must not write past it."""
+
+        _fields_ = (("value", kind), ("room", ctypes.c_uint8 * 4096))
+
+    get = api._lib[function]  # by item: a function object of our own, the binding's keeps its types
+    get.argtypes = []
+    get.restype = Padded
+    value = get().value
+    for name, wanted in expected.items():
+        found = getattr(value, name)
+        if found != wanted:
+            raise StartupFailure(
+                _mismatch(folder, version, f"{structure}.{name} is {found!r} by default; {wanted!r} expected")
+            )
+
+
+@lru_cache(maxsize=1)
+def _log_callback(api: Any) -> Any:
+    """Kept for the life of the process: the library calls it after everything else is gone."""
+
+    def forward(level: int, text: bytes, _user_data: object) -> None:
+        message = text.decode(errors="replace").rstrip()
+        if message:
+            _log.log(_LEVELS.get(level, logging.DEBUG), "%s", message)
+
+    return api.llama_log_callback(forward)
+
+
+def _load_backends(api: Any, folder: Path) -> None:
+    lib = api._lib  # libllama's handle also finds the symbols of the libggml files that it is linked to
+    by_type = lib["ggml_backend_dev_by_type"]
+    by_type.argtypes, by_type.restype = [ctypes.c_int], ctypes.c_void_p
+    count = lib["ggml_backend_reg_count"]
+    count.argtypes, count.restype = [], ctypes.c_size_t
+    if count() == 0:
+        load_all = lib["ggml_backend_load_all_from_path"]
+        load_all.argtypes, load_all.restype = [ctypes.c_char_p], None
+        load_all(os.fsencode(folder))
+    if not by_type(0):  # GGML_BACKEND_DEVICE_TYPE_CPU
+        raise StartupFailure(
+            f"the folder {folder} holds no ggml CPU backend (libggml-cpu*.so) that this machine can run"
+        )
+
+
+def _check_one_folder(folder: Path) -> None:
+    if platform.system() != "Linux":
+        return
+    strangers = sorted({str(path) for path in _mapped() if path.parent != folder.resolve()})
+    if strangers:
+        raise StartupFailure(f"llama.cpp files are loaded from beside {folder}: {', '.join(strangers)}")
+
+
+def _mapped() -> Iterator[Path]:
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        fields = line.split(maxsplit=5)
+        if len(fields) == 6 and Path(fields[5]).name.startswith(("libllama.", "libggml")):
+            yield Path(fields[5])

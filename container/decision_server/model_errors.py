@@ -1,0 +1,70 @@
+"""What the model side can refuse or fail at, as types with fields. Knows no HTTP status: `errors.py` maps them."""
+
+from __future__ import annotations
+
+
+class ModelError(Exception):
+    """Root of all errors of the model side; its text is written for the person who reads it."""
+
+
+class StartupFailure(ModelError):
+    """The model, its files, its library or a setting cannot serve: the process must end and say this one line."""
+
+
+class EngineFailure(ModelError):
+    """llama.cpp refused or failed while scoring: the engine's state is unknown, so it must not be used again."""
+
+
+class EngineClosed(ModelError):
+    """The engine was closed while somebody still held it."""
+
+
+class DecisionRefused(ModelError):
+    """One decision cannot be asked of this model; others can. `field` names the decision's own field."""
+
+    def __init__(self, message: str, *, field: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+class ContextOverflow(DecisionRefused):
+    """The prompt has more tokens than the context. Nothing was computed, nothing is ever cut off (contract 8, 413)."""
+
+    def __init__(self, *, input_tokens: int, n_ctx: int) -> None:
+        super().__init__(
+            f"the prompt has {input_tokens} tokens; the context holds {n_ctx}; shorten the state or the question, "
+            "or serve with a larger n_ctx",
+            field="state",
+        )
+        self.input_tokens = input_tokens
+        self.n_ctx = n_ctx
+
+
+class TooManyOptions(DecisionRefused):
+    """More options than the model's vocabulary has single-token labels, or than the prompt version may list."""
+
+    def __init__(self, *, given: int, limit: int, reason: str) -> None:
+        super().__init__(f"options: {given} given; at most {limit} here: {reason}", field="options")
+        self.given = given
+        self.limit = limit
+
+
+class UnknownChoice(DecisionRefused):
+    """A prompt version or a readout that this server does not have."""
+
+    def __init__(self, *, field: str, value: str, known: tuple[str, ...]) -> None:
+        super().__init__(f"{field}: {value!r} is not known; known here: {', '.join(known)}", field=field)
+        self.value = value
+        self.known = known
+
+
+class ControlTokenInText(DecisionRefused):
+    """The tokenizer makes a control token out of the request's own text in spite of all separation (contract 8)."""
+
+    def __init__(self, *, token: str) -> None:
+        super().__init__(
+            f"the text of the decision holds the control token {token!r}, which this model's tokenizer cannot read "
+            "as plain text; write it differently",
+            field="state",
+        )
+        self.token = token

@@ -1,0 +1,144 @@
+"""Finds the model's files and proves that they are the right ones, before any native code sees a byte of them.
+
+Knows the manifest of the model archive (docs/interfaces.md, section 1). Leaves loading to the engine. The whole file
+is hashed first, not while it loads: a parser must not be fed a file that is not the declared one, and the reading warms
+the page cache that the load needs anyway (docs/decisions/0003-verify-before-loading.md).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from decision_server.model_errors import StartupFailure
+
+_MAGIC = b"GGUF"
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_MANIFEST = "manifest.json"
+_BLOCK = 1 << 22
+
+
+@dataclass(frozen=True, kw_only=True)
+class GgufFile:
+    """One weights file: its name, size in bytes and SHA-256 (64 hex), as found on the disk and verified."""
+
+    path: Path
+    file: str
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServingDefaults:
+    """What the manifest proposes; a setting of the container wins. `n_ctx` is None without a manifest."""
+
+    readout: str
+    prompt_version: str
+    n_ctx: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelFiles:
+    """A model that may be loaded. `calibration` is the verified artefact beside the weights, where there is one."""
+
+    name: str
+    gguf: GgufFile
+    serving: ServingDefaults
+    repo: str | None = None
+    revision: str | None = None
+    calibration: Path | None = None
+
+
+def find(path: Path) -> ModelFiles:
+    """A folder with `manifest.json`, or one `.gguf` file → verified files. Raises StartupFailure."""
+    if path.is_dir():
+        return _from_manifest(path, _read_manifest(path))
+    if path.is_file() and path.suffix == ".gguf":
+        gguf = GgufFile(path=path, file=path.name, bytes=path.stat().st_size, sha256=_checked_hash(path))
+        serving = ServingDefaults(readout="letters", prompt_version="direct-options-v1", n_ctx=None)
+        return ModelFiles(name=path.stem, gguf=gguf, serving=serving)
+    found = "a file of another kind" if path.exists() else "nothing"
+    raise StartupFailure(f"model: {path} is {found}; a folder with {_MANIFEST} or a .gguf file is needed")
+
+
+def _read_manifest(folder: Path) -> dict[str, Any]:
+    place = folder / _MANIFEST
+    try:
+        content = json.loads(place.read_bytes())
+    except FileNotFoundError:
+        names = ", ".join(sorted(entry.name for entry in folder.iterdir())) or "no files"
+        raise StartupFailure(f"model: {folder} holds {names}; {_MANIFEST} is missing") from None
+    except ValueError as error:
+        raise StartupFailure(f"model: {place} is not JSON: {error}") from None
+    if not isinstance(content, dict) or content.get("manifest_version") != 1:
+        seen = content.get("manifest_version") if isinstance(content, dict) else type(content).__name__
+        raise StartupFailure(f"model: {place}: manifest_version is {seen!r}; 1 is needed")
+    return content
+
+
+def _from_manifest(folder: Path, manifest: dict[str, Any]) -> ModelFiles:
+    gguf = _verified(folder, manifest.get("gguf"), "gguf", _MAGIC)
+    calibration = None
+    if manifest.get("calibration") is not None:
+        calibration = _verified(folder, manifest["calibration"], "calibration", b"").path
+    serving = _field(manifest, "serving", dict)
+    return ModelFiles(
+        name=_field(manifest, "name", str),
+        gguf=gguf,
+        serving=ServingDefaults(
+            readout=_field(serving, "readout", str),
+            prompt_version=_field(serving, "prompt_version", str),
+            n_ctx=_field(serving, "n_ctx", int),
+        ),
+        repo=_optional_text(manifest, "repo"),
+        revision=_optional_text(manifest, "revision"),
+        calibration=calibration,
+    )
+
+
+def _verified(folder: Path, entry: object, what: str, magic: bytes) -> GgufFile:
+    if not isinstance(entry, dict):
+        raise StartupFailure(f"model: {_MANIFEST}: {what} is {type(entry).__name__}; an object is needed")
+    name = _field(entry, "file", str)
+    size = _field(entry, "bytes", int)
+    sha256 = _field(entry, "sha256", str)
+    if name != Path(name).name or name in {"", ".", ".."} or "\\" in name or "\0" in name:
+        raise StartupFailure(f"model: {_MANIFEST}: {what}.file is {name!r}; a plain file name is needed")
+    if not _SHA256.fullmatch(sha256):
+        raise StartupFailure(f"model: {_MANIFEST}: {what}.sha256 is {sha256!r}; 64 lower-case hex digits are needed")
+    path = folder / name
+    if path.is_symlink() or not path.is_file():
+        raise StartupFailure(f"model: {path} is named by {_MANIFEST} and is not a regular file here")
+    if path.stat().st_size != size:
+        raise StartupFailure(f"model: {path} has {path.stat().st_size} bytes; {_MANIFEST} says {size}")
+    found = _checked_hash(path, magic)
+    if found != sha256:
+        raise StartupFailure(f"model: {path} has sha256 {found}; {_MANIFEST} says {sha256}")
+    return GgufFile(path=path, file=name, bytes=size, sha256=sha256)
+
+
+def _checked_hash(path: Path, magic: bytes = _MAGIC) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        block = file.read(_BLOCK)
+        if not block.startswith(magic):
+            raise StartupFailure(f"model: {path} begins with {block[:4]!r}; a GGUF file begins with {magic!r}")
+        while block:
+            digest.update(block)
+            block = file.read(_BLOCK)
+    return digest.hexdigest()
+
+
+def _field(table: dict[str, Any], key: str, kind: type) -> Any:
+    value = table.get(key)
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise StartupFailure(f"model: {_MANIFEST}: {key} is {value!r}; {kind.__name__} is needed")
+    return value
+
+
+def _optional_text(table: dict[str, Any], key: str) -> str | None:
+    return None if table.get(key) is None else str(_field(table, key, str))

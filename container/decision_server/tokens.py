@@ -1,0 +1,184 @@
+"""Prompt text → token ids, through the model's own template. Text of a request never becomes a control token.
+
+How: the prompt is cut at the control tokens of the template's own text, which llama.cpp does as well before it applies
+its merges. What stands around the user turn is tokenised once, with control tokens recognised. The stretch that holds
+the user turn, from the last control token before it to the first after it, is tokenised as plain text in one piece, so
+that merges across its seams happen as they would in the whole. On a text without markers the result is that of
+tokenising the whole; the constructor proves it on probes. `prompt_sha256` is of the whole text, whatever the tokens.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from decision_server.model_errors import ControlTokenInText, DecisionRefused, StartupFailure
+from decision_server.prompt import Prompt
+from decision_server.template import Frame, frame
+
+if TYPE_CHECKING:
+    from decision_server.engine import Vocabulary
+
+_PROBES = ('{"evidence": "A b, 12.5%.\\n\\nÄé", "options": [{"letter": "A"}]}', '{"evidence": {"a":  [1, null]}}')
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncodedPrompt:
+    """text: the whole prompt. tokens: its ids. shared_lengths: ascending prefix lengths in tokens, each in
+    [1, len(tokens)), below which no token depends on what comes after the prompt's branches."""
+
+    text: str
+    tokens: tuple[int, ...]
+    shared_lengths: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _TokenFrame:
+    """A frame, its outer parts as tokens. `left` and `right` are the plain text that touches the user turn; `answer` is
+    the plain text after the last control token, where the answer begins."""
+
+    text: Frame
+    head: tuple[int, ...]
+    left: str
+    right: str
+    tail: tuple[int, ...]
+    answer: str
+
+
+class PromptTokenizer:
+    """Safe to use from many threads at once."""
+
+    def __init__(self, vocabulary: Vocabulary, systems: tuple[str | None, ...]) -> None:
+        """systems: every system turn that will be asked for. Raises StartupFailure if one cannot be framed exactly."""
+        self._vocabulary = vocabulary
+        special = vocabulary.special_tokens
+        self._special = _pattern([token.text for token in special])
+        self._control_ids = frozenset(token.id for token in special if token.control)
+        self._control = _pattern([token.text for token in special if token.control])
+        self._added = _pattern([token.text for token in special if not token.control and _is_marker(token.text)])
+        self._frames = {system: self._token_frame(system) for system in systems}
+        for system in systems:
+            self._prove(system)
+
+    def encode(self, prompt: Prompt) -> EncodedPrompt:
+        """Raises ControlTokenInText, DecisionRefused."""
+        parts = self._frames[prompt.system]
+        plain = parts.left + prompt.user + parts.right
+        middle = self._plain(plain)
+        ends = self._ends(middle, plain)
+        shared = []
+        for branch in prompt.branches:
+            limit = len((parts.left + prompt.user[:branch]).encode())
+            shared.append(len(parts.head) + sum(end <= limit for end in ends))
+        tokens = parts.head + middle + parts.tail
+        return EncodedPrompt(
+            text=parts.text.around(prompt.user),
+            tokens=tokens,
+            shared_lengths=tuple(sorted({length for length in shared if 0 < length < len(tokens)})),
+        )
+
+    def answer_tokens(self, system: str | None, answer: str) -> tuple[int, ...]:
+        """The ids that follow a prompt of this system turn when the model begins to say `answer`; () if the answer
+        would change the prompt's own last tokens."""
+        start = self._frames[system].answer
+        before = self._vocabulary.tokenize(start, parse_special=False)
+        after = self._vocabulary.tokenize(start + answer, parse_special=False)
+        return after[len(before) :] if after[: len(before)] == before else ()
+
+    def _token_frame(self, system: str | None) -> _TokenFrame:
+        vocabulary = self._vocabulary
+        text = frame(
+            vocabulary.chat_template, system=system, bos_token=vocabulary.bos_text, eos_token=vocabulary.eos_text
+        )
+        before = list(self._special.finditer(text.before))
+        after = list(self._special.finditer(text.after))
+        if not before or not after:
+            raise StartupFailure("the chat template has no control token on each side of the user turn; 1 is needed")
+        cut, resume = before[-1].end(), after[0].start()
+        return _TokenFrame(
+            text=text,
+            head=self._with_bos(vocabulary.tokenize(text.before[:cut], parse_special=True)),
+            left=text.before[cut:],
+            right=text.after[:resume],
+            tail=vocabulary.tokenize(text.after[resume:], parse_special=True),
+            answer=text.after[after[-1].end() :],
+        )
+
+    def _with_bos(self, head: tuple[int, ...]) -> tuple[int, ...]:
+        """At most one BOS: the metadata's, unless the template wrote it already (F5)."""
+        bos = self._vocabulary.bos_id
+        if self._vocabulary.add_bos and bos is not None and head[:1] != (bos,):
+            return (bos, *head)
+        if bos is not None and head[:2] == (bos, bos):
+            raise StartupFailure("the chat template begins with two BOS tokens; at most 1 is allowed")
+        return head
+
+    def _plain(self, text: str) -> tuple[int, ...]:
+        """Plain text → ids, none of them a control token."""
+        tokens = self._pieces(text, self._added)
+        if self._control_ids.isdisjoint(tokens):
+            return tokens
+        # A vocabulary whose merges can build a control token out of plain text: its marker is cut as well.
+        tokens = self._pieces(text, _pattern([self._control.pattern, self._added.pattern], escape=False))
+        for token in tokens:
+            if token in self._control_ids:
+                raise ControlTokenInText(token=self._vocabulary.piece(token).decode(errors="replace"))
+        return tokens
+
+    def _pieces(self, text: str, markers: re.Pattern[str]) -> tuple[int, ...]:
+        return tuple(
+            token for piece in _cut(text, markers) for token in self._vocabulary.tokenize(piece, parse_special=False)
+        )
+
+    def _ends(self, tokens: tuple[int, ...], text: str) -> list[int]:
+        """Where each token ends in the text, in bytes. Refuses text that the tokens do not spell out again."""
+        pieces = [self._vocabulary.piece(token) for token in tokens]
+        spelled = b"".join(pieces)
+        encoded = text.encode()
+        ahead = 1 if spelled == b" " + encoded else 0  # sentencepiece vocabularies put a space before the first word
+        if spelled[ahead:] != encoded:
+            raise DecisionRefused(
+                "the text of the decision has characters that this model's vocabulary cannot spell, or holds the text "
+                "of one of its added tokens; write them differently",
+                field="state",
+            )
+        return [end - ahead for end in accumulate(len(piece) for piece in pieces)]
+
+    def _prove(self, system: str | None) -> None:
+        parts = self._frames[system]
+        for probe in _PROBES:
+            whole = self._with_bos(self._vocabulary.tokenize(parts.text.around(probe), parse_special=True))
+            if whole != parts.head + self._plain(parts.left + probe + parts.right) + parts.tail:
+                raise StartupFailure(
+                    "the chat template's control tokens change the text beside them (lstrip or rstrip in the "
+                    "vocabulary), so a prompt cannot be tokenised in parts; use another GGUF of this model"
+                )
+
+
+def _is_marker(text: str) -> bool:
+    """Added tokens that spell mere white space are ordinary text; all others (`<think>`) are the template's own."""
+    return len(text) > 1 and bool(text.replace("▁", " ").strip())
+
+
+def _pattern(texts: list[str], *, escape: bool = True) -> re.Pattern[str]:
+    """Matches any of the texts, the longest first as llama.cpp does; nothing at all if there is none."""
+    texts = sorted((text for text in texts if text), key=len, reverse=True)
+    return _compiled("|".join(re.escape(text) if escape else text for text in texts) or r"(?!)")
+
+
+@lru_cache(maxsize=16)
+def _compiled(expression: str) -> re.Pattern[str]:
+    return re.compile(expression)
+
+
+def _cut(text: str, markers: re.Pattern[str]) -> Iterator[str]:
+    """Pieces that join to the text and hold no marker: each is cut after its first character."""
+    start = 0
+    while match := markers.search(text, start):
+        yield text[start : match.start() + 1]
+        start = match.start() + 1
+    yield text[start:]
