@@ -20,7 +20,7 @@ backlog = 2048
 keepalive = 75
 # the worker's accepting thread beats every second whatever the engine does; 60 s of silence means that it hangs
 timeout = 60
-graceful_timeout = serving.DRAIN_SECONDS + 7  # both within the 30 s that a container gets after SIGTERM
+graceful_timeout = int(serving.DRAIN_SECONDS) + 7  # both within the 30 s that a container gets after SIGTERM
 max_requests = 0
 worker_tmp_dir = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # the heartbeat file must not meet a slow disk
 control_socket_disable = True

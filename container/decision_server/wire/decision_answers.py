@@ -1,0 +1,102 @@
+"""Typed answers → bytes (contract 3.2 to 3.4). The same answer gives the same bytes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from decision_server.wire.dialects import Dialect
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gguf:
+    file: str
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Model:
+    """What answered: the archive's facts and what the engine really runs with."""
+
+    name: str
+    gguf: Gguf
+    repo: str | None
+    revision: str | None
+    llama_cpp: str
+    n_ctx: int
+    n_threads: int
+    n_gpu_layers: int
+    prefix_reuse: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calibration:
+    status: str
+    version: str | None
+    temperature: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timing:
+    """Of one decision. queue_seconds: from its request's submission until the engine took it."""
+
+    queue_seconds: float
+    encode_seconds: float
+    forward_seconds: float
+    total_seconds: float
+    cached_tokens: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """One decision's answer, in the order of its request's options. Fields stand in the contract's order."""
+
+    id: str
+    option_ids: Sequence[str]
+    probabilities: Sequence[float]
+    option_logits: Sequence[float]
+    answer_token_ids: Sequence[int]
+    input_tokens: int
+    allowed_token_mass: float
+    full_vocab_argmax_id: int
+    prompt_sha256: str
+    prompt_version: str
+    readout: str
+    probability_status: str
+    calibration: Calibration
+    warnings: Sequence[str]
+    model: Model
+    timing: Timing
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchTiming:
+    """Of several decisions. Seconds of one decode that computed both a prefix and a suffix are divided by their tokens.
+
+    prefix_tokens: of the prefixes, each counted once. cached_tokens: of all decisions.
+    """
+
+    queue_seconds: float
+    encode_seconds: float
+    forward_seconds: float
+    total_seconds: float
+    batch_size: int
+    prefix_tokens: int
+    prefill_seconds: float
+    suffix_forward_seconds: float
+    true_suffix_tokens: int
+    cached_tokens: int
+
+
+def answer_body(dialect: Dialect, results: Sequence[Result], timing: BatchTiming) -> bytes:
+    """`{"result"}` for one decision, `{"results", "timing"}` for several."""
+    if dialect is Dialect.DECISION:
+        return _json({"result": asdict(results[0])})
+    return _json({"results": [asdict(result) for result in results], "timing": asdict(timing)})
+
+
+def _json(value: Mapping[str, object]) -> bytes:
+    """Strict JSON. Floats are written so that they read back as the same float."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode("utf-8")
