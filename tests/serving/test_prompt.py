@@ -1,0 +1,78 @@
+"""The prompt's text: contract 3.5, 3.6, 3.7."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from decision_server import prompt
+from decision_server.model_errors import TooManyOptions, UnknownChoice
+from decision_server.template import frame
+from tests.fixtures.tiny_gguf import CHATML_NO_THINKING
+from tests.serving.model_side import decision
+
+GOLDEN = "016267542103ab91422c425d2234ec7e1b9aef77f9d3e481b96db2de7cca470a"
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
+JSON = st.recursive(SCALARS | TEXTS, lambda inner: st.lists(inner) | st.dictionaries(TEXTS, inner), max_leaves=8)
+
+
+def test_the_published_prompt_hash_is_reproduced() -> None:
+    rendered = prompt.render(decision(), "ABC", "direct-options-v1")
+    around = frame(CHATML_NO_THINKING, system=rendered.system, bos_token="", eos_token="<|im_end|>")
+    assert hashlib.sha256(around.around(rendered.user).encode()).hexdigest() == GOLDEN
+
+
+@given(state=JSON, question=TEXTS, descriptions=st.lists(TEXTS, min_size=2, max_size=16))
+def test_the_user_turn_is_plain_json_with_the_keys_in_the_published_order(
+    state: str, question: str, descriptions: list[str]
+) -> None:
+    labels = "ABCDEFGHIJKLMNOP"[: len(descriptions)]
+    expected = {
+        "evidence": state,
+        "criterion": question,
+        "options": [{"letter": letter, "description": text} for letter, text in zip(labels, descriptions, strict=True)],
+    }
+    rendered = prompt.render(decision(state, question, descriptions), labels, "direct-options-v1")
+    assert rendered.user == json.dumps(expected, ensure_ascii=False)
+
+
+@given(state=JSON, first=TEXTS, second=TEXTS)
+def test_prompts_of_one_state_are_equal_up_to_the_second_branch_and_all_prompts_up_to_the_first(
+    state: str, first: str, second: str
+) -> None:
+    one = prompt.render(decision(state, first), "ABC", "direct-options-v1")
+    other = prompt.render(decision(state, second, ["x", "y"]), "AB", "direct-options-v1")
+    different = prompt.render(decision("quite another", first), "ABC", "direct-options-v1")
+    assert one.branches == other.branches
+    assert one.user[: one.branches[1]] == other.user[: other.branches[1]]
+    assert one.user[: one.branches[0]] == different.user[: different.branches[0]]
+
+
+def test_option_ids_never_reach_the_prompt() -> None:
+    rendered = prompt.render(decision(), "ABC", "direct-options-v1")
+    assert '"aa"' not in rendered.user
+
+
+def test_past_sixteen_options_the_prompt_version_says_so() -> None:
+    assert prompt.version_for("direct-options-v1", 16) == "direct-options-v1"
+    assert prompt.version_for("direct-options-v1", 17) == "direct-options-v1-wide"
+    assert prompt.version_for("direct-options-v1-wide", 2) == "direct-options-v1-wide"
+    labels = [*"ABCDEFGHIJKLMNOPQ"]
+    rendered = prompt.render(decision(descriptions=["x"] * 17), labels, "direct-options-v1-wide")
+    assert json.loads(rendered.user)["options"][16] == {"label": "Q", "description": "x"}
+    assert "label of one or two uppercase letters" in rendered.system
+
+
+def test_the_published_version_never_lists_more_than_sixteen_options() -> None:
+    with pytest.raises(TooManyOptions, match="17 given; at most 16"):
+        prompt.render(decision(descriptions=["x"] * 17), "ABCDEFGHIJKLMNOPQ", "direct-options-v1")
+
+
+def test_an_unknown_prompt_version_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(UnknownChoice, match=r"'v9' is not known; known here: direct-options-v1,"):
+        prompt.version_for("v9", 3)
