@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from decision_server.model_errors import EngineClosed, EngineFailure
+from decision_server.model_errors import EngineClosed, EngineFailure, StartupFailure
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,9 +41,11 @@ class Vocabulary:
         self.add_bos: bool = api.llama_vocab_get_add_bos(self._handle)
         template = api.llama_model_chat_template(model, None)
         self.chat_template: str | None = None if template is None else template.decode()
-        self.bos_id = self._id_or_none(api.llama_vocab_bos(self._handle))
+        self.bos_id = self._declared(api.llama_vocab_bos(self._handle))
+        if self.add_bos and self.bos_id is None:
+            raise StartupFailure("the GGUF asks for a BOS before every prompt and names no control token for it")
         self.bos_text = "" if self.bos_id is None else self._text(self.bos_id)
-        eos_id = self._id_or_none(api.llama_vocab_eos(self._handle))
+        eos_id = self._declared(api.llama_vocab_eos(self._handle))
         self.eos_text = "" if eos_id is None else self._text(eos_id)
         self.special_tokens = tuple(self._special())
 
@@ -117,6 +119,8 @@ class Vocabulary:
             raise EngineFailure(f"llama_vocab_get_text returned nothing for token {token}")
         return str(text.decode())
 
-    @staticmethod
-    def _id_or_none(token: int) -> int | None:
-        return None if token < 0 else int(token)
+    def _declared(self, token: int) -> int | None:
+        """Where the GGUF names none, llama.cpp answers with the usual number: only a control token counts."""
+        if 0 <= token < self.n_tokens and self._api.llama_vocab_is_control(self._handle, token):
+            return int(token)
+        return None
