@@ -99,7 +99,7 @@ class EndpointStack(Stack):
             ),
             role=role,
         )
-        hosting.node.add_dependency(log_group)
+        hosting.endpoint.node.add_dependency(log_group)  # or its first lines are refused
         CfnOutput(self, "EndpointName", value=hosting.endpoint.attr_endpoint_name, description="For InvokeEndpoint")
         CfnOutput(self, "ImageUri", value=image_uri, description="The container image that answers")
         CfnOutput(self, "ModelDataUrl", value=f"s3://{bucket}/{key}", description="The model archive that answers")

@@ -82,8 +82,8 @@ class Hosting(Construct):
                 image=image_uri, model_data_url=model_data_url, environment=dict(environment)
             ),
         )
-        # The role alone is not enough: SageMaker checks the model data with the rights of its policy.
-        model.node.add_dependency(role)
+        # The role alone is not enough: SageMaker reads model data and image with the rights of its policy.
+        model.node.add_dependency(role.node.find_child("DefaultPolicy"))
         config = sagemaker.CfnEndpointConfig(
             self, "EndpointConfig", production_variants=[production_variant(plan, model_name=model.attr_model_name)]
         )

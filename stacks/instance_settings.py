@@ -30,7 +30,7 @@ def instances_from(hosting: Fields, *, target: Processor) -> Instances:
 def _pools(hosting: Fields, *, count: int, target: Processor) -> InstancePools:
     types = hosting.texts("instance_pools")
     if not 1 <= len(types) <= 5:
-        raise hosting.error("instance_pools", f"{len(types)} types given; 1 to 5 allowed, in order of preference")
+        raise hosting.error("instance_pools", f"{len(types)} types; 1 to 5 allowed, in order of preference")
     twice = sorted({each for each in types if types.count(each) > 1})
     if twice:
         raise hosting.error("instance_pools", f"{', '.join(twice)} twice; each type has one priority")
@@ -39,12 +39,14 @@ def _pools(hosting: Fields, *, count: int, target: Processor) -> InstancePools:
             "instance_pools", "pools are for GPU instances. Remedy: container.target 'cuda', or one instance_type"
         )
     for index, each in enumerate(types):
-        _check_processor(hosting, f"instance_pools[{index}]", each, target)
+        _check_processor(hosting, "instance_pools", each, target, index=index)
     timeout = hosting.number("provision_timeout_seconds", 300, 3600)
     return InstancePools(instance_types=types, count=count, provision_timeout_seconds=timeout)
 
 
-def _check_processor(hosting: Fields, field: str, instance_type: str, target: Processor) -> None:
+def _check_processor(
+    hosting: Fields, field: str, instance_type: str, target: Processor, *, index: int | None = None
+) -> None:
     fits = processor_of(instance_type)
     if fits == target:
         return
@@ -52,11 +54,11 @@ def _check_processor(hosting: Fields, field: str, instance_type: str, target: Pr
         families = ", ".join(sorted(GPU_FAMILIES if target == "cuda" else CPU_FAMILIES))
         raise hosting.error(
             field,
-            f"{instance_type!r} given; ml.FAMILY.SIZE needed, with a family that runs the {target} image: {families}"
-            " (stacks/instance_types.py)",
+            f"ml.FAMILY.SIZE needed, with a family that runs the {target} image: {families} (stacks/instance_types.py)",
         )
     raise hosting.error(
         field,
-        f"{instance_type!r} given, a {'GPU' if fits == 'cuda' else 'CPU'} instance; container.target is {target!r}."
+        f"a {'GPU' if fits == 'cuda' else 'CPU'} instance; container.target is {target!r}."
         f" Remedy: container.target {fits!r}, or another instance",
+        index=index,
     )

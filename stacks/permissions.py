@@ -18,9 +18,9 @@ def model_build_role(
     """CodeBuild, packaging: reads its source, puts model archives and its result."""
     role = iam.Role(scope, id_, assumed_by=iam.ServicePrincipal("codebuild.amazonaws.com"))
     _allow(role, ["s3:GetObject", "s3:GetObjectVersion"], [sources_arn])
-    _allow(role, ["s3:GetObject", "s3:PutObject", "s3:AbortMultipartUpload"], [f"{bucket_arn}/models/*"])
+    _allow(role, ["s3:PutObject", "s3:AbortMultipartUpload"], [f"{bucket_arn}/models/*"])
     _allow(role, ["s3:PutObject"], [f"{bucket_arn}/results/model-*"])
-    # Without the right to list, a missing object answers 403 instead of 404, and "put if absent" cannot tell.
+    # What is there already is found by listing.
     _allow(role, ["s3:ListBucket"], [bucket_arn])
     _may_log(role, log_group)
     return role
@@ -63,10 +63,14 @@ def build_run_role(
     build_log_streams_arns: list[str],
     log_group: logs.ILogGroup,
 ) -> iam.Role:
-    """The custom resource's own functions: start and watch the two builds, read results and the last lines of a log."""
+    """The custom resource's own functions: start and watch the two builds, read results and the end of a log.
+
+    A result that names an archive or image that is gone is deleted, so that the build writes it anew.
+    """
     role = lambda_role(scope, id_, log_group=log_group)
     _allow(role, ["codebuild:StartBuild", "codebuild:BatchGetBuilds"], project_arns)
     _allow(role, ["s3:GetObject"], [f"{bucket_arn}/results/*", f"{bucket_arn}/models/*"])
+    _allow(role, ["s3:DeleteObject"], [f"{bucket_arn}/results/*"])
     _allow(role, ["s3:ListBucket"], [bucket_arn])  # a missing result answers 404 instead of 403
     _allow(role, ["ecr:DescribeImages"], [repository_arn])
     _allow(role, ["logs:GetLogEvents"], build_log_streams_arns)

@@ -18,10 +18,13 @@ class Fields:
     path: str
     value: object
 
-    def error(self, field: str, problem: str) -> SettingsError:
-        seen = self._table().get(field)
-        given = "" if seen is None or "given" in problem else f"{seen!r} given; "
-        return SettingsError(f"{self.where}: {self._name(field)}: {given}{problem}")
+    def error(self, field: str, problem: str, *, index: int | None = None) -> SettingsError:
+        """The error to raise for `field`, or for item `index` of its list: the value seen, then the problem."""
+        name, value = self._name(field), self._table().get(field)
+        if index is not None and isinstance(value, list):
+            name, value = f"{name}[{index}]", value[index]
+        seen = "not given" if value is None else f"{value!r} given"
+        return SettingsError(f"{self.where}: {name}: {seen}; {problem}")
 
     def closed(self, *allowed: str) -> None:
         for key in self._table():
@@ -49,19 +52,19 @@ class Fields:
     def text(self, field: str) -> str:
         value = self._need(field)
         if not isinstance(value, str) or not value:
-            raise self.error(field, f"{value!r} given; a non-empty string is needed")
+            raise self.error(field, "a non-empty string is needed")
         return value
 
     def texts(self, field: str) -> tuple[str, ...]:
         value = self._need(field)
         if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-            raise self.error(field, f"{value!r} given; a list of strings is needed")
+            raise self.error(field, "a list of strings is needed")
         return tuple(value)
 
     def word(self, field: str, allowed: tuple[str, ...]) -> str:
         value = self.text(field)
         if value not in allowed:
-            raise self.error(field, f"{value!r} given; one of {', '.join(allowed)} needed")
+            raise self.error(field, f"one of {', '.join(allowed)} needed")
         return value
 
     def number(self, field: str, lowest: int, highest: int | None) -> int:
@@ -70,21 +73,21 @@ class Fields:
         # bool is an int in Python, and no number in a settings file.
         if isinstance(value, bool) or not isinstance(value, int):
             # jsii hands every JSON number over as a float where it has a fraction only; 2.5 and "8" end here.
-            raise self.error(field, f"{value!r} given; a whole number is needed, {limit}")
+            raise self.error(field, f"a whole number is needed, {limit}")
         if value < lowest or (highest is not None and value > highest):
-            raise self.error(field, f"{value!r} given; {limit} allowed")
+            raise self.error(field, f"{limit} allowed")
         return value
 
     def one_of(self, field: str, allowed: tuple[int, ...]) -> int:
         value = self.number(field, allowed[0], allowed[-1])
         if value not in allowed:
-            raise self.error(field, f"{value!r} given; one of {', '.join(map(str, allowed))} needed")
+            raise self.error(field, f"one of {', '.join(map(str, allowed))} needed")
         return value
 
     def flag(self, field: str) -> bool:
         value = self._need(field)
         if not isinstance(value, bool):
-            raise self.error(field, f"{value!r} given; true or false needed")
+            raise self.error(field, "true or false needed")
         return value
 
     def _need(self, field: str) -> object:

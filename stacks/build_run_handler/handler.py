@@ -27,6 +27,8 @@ def on_event(event: Event, _context: object = None) -> Event:
     if _result(properties) is not None:
         print(json.dumps({"event": "result exists", "kind": properties["Kind"], "trigger": properties["Trigger"]}))
         return {"PhysicalResourceId": physical_id}
+    # A result left here names what was deleted since. A build that finds one has nothing to do: it must not find it.
+    results.discard(boto3.client("s3"), bucket=os.environ["ARTIFACT_BUCKET"], properties=properties)
     build_id = builds.start(
         boto3.client("codebuild"),
         project=properties["ProjectName"],

@@ -33,6 +33,10 @@ def read(s3: Any, ecr: Any, *, bucket: str, repository: str, properties: dict[st
     return _image(ecr, repository, bucket, key, result)
 
 
+def discard(s3: Any, *, bucket: str, properties: dict[str, Any]) -> None:
+    s3.delete_object(Bucket=bucket, Key=key_of(properties))
+
+
 def _model(s3: Any, bucket: str, key: str, result: dict[str, Any]) -> dict[str, str] | None:
     match = _MODEL_KEY.fullmatch(str(result.get("key")))
     if match is None or match[1] != result.get("sha256"):

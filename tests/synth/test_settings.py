@@ -1,0 +1,190 @@
+"""Every setting that cannot work is refused at synth, in a sentence that names environment, field, value and limit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stacks.setting_fields import SettingsError
+from stacks.settings import BuiltImage, FixedInstances, InstancePools, PinnedImage, PinnedModel
+from stacks.settings_from_context import environment_from_context
+
+from .conftest import ROOT, context
+
+DIGEST = "sha256:" + "ab" * 32
+IMAGE = f"123456789012.dkr.ecr.eu-west-1.amazonaws.com/decision/server@{DIGEST}"
+ARCHIVE = "s3://my-models/decision/" + "cd" * 32 + "/model.tar.gz"
+Change = Callable[[dict[str, Any]], object]
+
+
+def read(environment: dict[str, Any], *, root: Path = ROOT) -> Any:
+    return environment_from_context(name="dev", environments={"dev": environment}, root=root)
+
+
+def changed(name: str, change: Change) -> dict[str, Any]:
+    environment: dict[str, Any] = deepcopy(context()["environments"][name])
+    change(environment)
+    return environment
+
+
+def hosting(**values: Any) -> Change:
+    return lambda environment: environment["hosting"].update(values)
+
+
+def engine(**values: Any) -> Change:
+    return lambda environment: environment["engine"].update(values)
+
+
+@pytest.mark.parametrize("name", ["local", "dev", "staging", "prod"])
+def test_each_environment_of_cdk_json_is_valid(name: str) -> None:
+    environments = context()["environments"]
+    assert environment_from_context(name=name, environments=environments, root=ROOT).name == name
+    assert set(environments) == {"local", "dev", "staging", "prod"}
+
+
+def test_the_environments_run_on_what_they_are_meant_to() -> None:
+    def instances(name: str) -> object:
+        return environment_from_context(name=name, environments=context()["environments"], root=ROOT).instances
+
+    assert instances("dev") == FixedInstances(instance_type="ml.c6i.2xlarge", count=1)
+    assert instances("staging") == FixedInstances(instance_type="ml.c6i.8xlarge", count=1)
+    assert instances("prod") == InstancePools(
+        instance_types=("ml.g6e.xlarge", "ml.g6.2xlarge", "ml.g5.2xlarge", "ml.g4dn.2xlarge"),
+        count=1,
+        provision_timeout_seconds=1200,
+    )
+
+
+def test_engine_settings_become_the_containers_variables() -> None:
+    def variables(name: str) -> dict[str, str]:
+        return dict(environment_from_context(name=name, environments=context()["environments"], root=ROOT).engine)
+
+    assert variables("staging") == {"DECISION_N_CTX": "4096", "DECISION_N_THREADS": "32"}
+    assert variables("prod") == {"DECISION_N_CTX": "4096", "DECISION_N_GPU_LAYERS": "-1"}
+    assert variables("local") == {}
+
+
+def test_every_engine_setting_is_a_variable_that_the_container_knows() -> None:
+    everything = {
+        "deadline_seconds": 50, "log_level": "info", "max_body_bytes": 1048576, "max_decisions": 64, "n_ctx": 4096,
+        "n_gpu_layers": 0, "n_threads": 8, "prefix_streams": 8, "prompt_version": "direct-options-v1", "queue_size": 64,
+        "read_timeout_seconds": 10, "readout": "letters",
+    }  # fmt: skip
+    table = (ROOT / "docs" / "interfaces.md").read_text()
+    for variable, _ in read(changed("dev", engine(**everything))).engine:
+        assert f"`{variable}`" in table
+    assert len(read(changed("dev", engine(**everything))).engine) == len(everything)
+
+
+def test_a_pinned_image_and_a_pinned_archive_replace_the_builds() -> None:
+    environment = changed("dev", lambda each: each.update(model={"model_data_url": ARCHIVE}))
+    assert read(environment).image == BuiltImage()
+    environment["container"]["image_uri"] = IMAGE
+    settings = read(environment)
+    assert settings.image == PinnedImage(
+        uri=IMAGE, account="123456789012", region="eu-west-1", repository="decision/server"
+    )
+    assert settings.model == PinnedModel(bucket="my-models", key="decision/" + "cd" * 32 + "/model.tar.gz")
+
+
+@pytest.mark.parametrize(
+    ("name", "environments", "expected"),
+    [
+        (None, {"dev": {}, "prod": {}}, "no environment chosen. Remedy: -c env=NAME, with one of dev, prod"),
+        ("test", {"dev": {}, "prod": {}}, "environment 'test' is unknown. Remedy: -c env=NAME with one of dev, prod"),
+        (7, {"dev": {}}, "environment 7 is unknown. Remedy: -c env=NAME with one of dev"),
+        ("Dev", {"Dev": {}}, "environment 'Dev': it names stacks and endpoint; 1 to 30 of a-z, 0-9 and -, a letter "
+         "first, needed"),
+        ("dev", None, 'cdk.json: the context has no "environments"; it holds the settings of each environment'),
+        ("dev", {"dev": []}, "environment dev: [] given; an object is needed"),
+    ],
+)  # fmt: skip
+def test_an_environment_that_cannot_be_chosen_is_refused(name: object, environments: object, expected: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        environment_from_context(name=name, environments=environments, root=ROOT)
+    assert str(caught.value) == expected
+
+
+CASES: list[tuple[str, Change, str]] = [
+    ("dev", lambda each: each.update(colour="red"), "colour: unknown; allowed here: container, engine, ephemeral, "
+     "hosting, log_retention_days, model"),
+    ("dev", lambda each: each.pop("hosting"), "hosting: missing; it has no default"),
+    ("dev", lambda each: each.update(hosting=[]), "hosting: [] given; an object is needed"),
+    ("dev", lambda each: each.update(ephemeral="yes"), "ephemeral: 'yes' given; true or false needed"),
+    ("dev", lambda each: each.update(log_retention_days=8), "log_retention_days: 8 given; one of 1, 7, 30, 90, 365, "
+     "3653 needed"),
+    ("dev", lambda each: each["container"].update(target="gpu"), "container.target: 'gpu' given; one of cpu, cuda needed"),
+    ("dev", lambda each: each["container"].update(tag="v1"), "container.tag: unknown; allowed here: image_uri, target"),
+    # Mutable references.
+    ("dev", lambda each: each["container"].update(image_uri=IMAGE.partition("@")[0] + ":latest"),
+     "container.image_uri: '123456789012.dkr.ecr.eu-west-1.amazonaws.com/decision/server:latest' given; "),
+    ("dev", lambda each: each["container"].update(image_uri=f"docker.io/library/x@{DIGEST}"), "container.image_uri: 'docker"),
+    ("dev", lambda each: each["container"].update(image_uri=IMAGE[:-1]), "container.image_uri: "),
+    ("dev", lambda each: each["container"].update(image_uri=IMAGE.replace("@", ":v1@")), "container.image_uri: "),
+    ("dev", lambda each: each.update(model={"model_data_url": "s3://bucket-1/model.tar.gz"}),
+     "model.model_data_url: 's3://bucket-1/model.tar.gz' given; s3://BUCKET/[PREFIX/]<64 hex>/model.tar.gz needed"),
+    ("dev", lambda each: each.update(model={"model_data_url": ARCHIVE.replace("s3:", "https:")}), "model.model_data_url: "),
+    ("dev", lambda each: each.update(model={}), "model: 0 of declaration, model_data_url given; exactly 1 needed"),
+    ("dev", lambda each: each["model"].update(model_data_url=ARCHIVE), "model: 2 of declaration, model_data_url given"),
+    ("dev", lambda each: each.update(model={"declaration": "../elsewhere.toml"}), "model.declaration: '../elsewhere.toml' "
+     "given; model_packaging/declarations/NAME.toml needed"),
+    ("dev", lambda each: each.update(model={"declaration": "model_packaging/declarations/no.toml"}),
+     "model.declaration: 'model_packaging/declarations/no.toml' given; no such file; in that folder: qwen3.5-4b"),
+    # Fixed instances.
+    ("dev", hosting(instance_type="c6i.large"), "hosting.instance_type: 'c6i.large' given; ml.FAMILY.SIZE needed"),
+    ("dev", hosting(instance_type="ml.c7g.xlarge"), "hosting.instance_type: 'ml.c7g.xlarge' given; ml.FAMILY.SIZE needed"),
+    ("dev", hosting(instance_type="ml.g5.xlarge"), "hosting.instance_type: 'ml.g5.xlarge' given; a GPU instance; "
+     "container.target is 'cpu'. Remedy: container.target 'cuda', or another instance"),
+    ("dev", hosting(instance_type=5), "hosting.instance_type: 5 given; a non-empty string is needed"),
+    ("dev", hosting(instance_count=0), "hosting.instance_count: 0 given; 1 to 100 allowed"),
+    ("dev", hosting(instance_count=1.5), "hosting.instance_count: 1.5 given; a whole number is needed, 1 to 100"),
+    ("dev", hosting(instance_count=True), "hosting.instance_count: True given; a whole number is needed, 1 to 100"),
+    ("dev", hosting(provision_timeout_seconds=600), "hosting.provision_timeout_seconds: 600 given; it belongs to "
+     "instance_pools; an instance_type has none"),
+    ("dev", hosting(model_download_timeout_seconds=59), "hosting.model_download_timeout_seconds: 59 given; 60 to 3600 allowed"),
+    ("dev", hosting(startup_timeout_seconds=3601), "hosting.startup_timeout_seconds: 3601 given; 60 to 3600 allowed"),
+    # Pools.
+    ("prod", hosting(instance_pools=[]), "hosting.instance_pools: [] given; 0 types; 1 to 5 allowed, in order of preference"),
+    ("prod", hosting(instance_pools=[f"ml.g6.{size}xlarge" for size in (2, 4, 8, 12, 16, 24)]),
+     "hosting.instance_pools: ['ml.g6.2xlarge', 'ml.g6.4xlarge', 'ml.g6.8xlarge', 'ml.g6.12xlarge', 'ml.g6.16xlarge', "
+     "'ml.g6.24xlarge'] given; 6 types; 1 to 5 allowed"),
+    ("prod", hosting(instance_pools=["ml.g6.xlarge", "ml.g5.xlarge", "ml.g6.xlarge"]), "hosting.instance_pools: "
+     "['ml.g6.xlarge', 'ml.g5.xlarge', 'ml.g6.xlarge'] given; ml.g6.xlarge twice; each type has one priority"),
+    ("prod", hosting(instance_pools=["ml.g6.xlarge", "ml.c6i.xlarge"]), "hosting.instance_pools[1]: 'ml.c6i.xlarge' given; "
+     "a CPU instance; container.target is 'cuda'"),
+    ("prod", hosting(instance_pools=["ml.p3.2xlarge"]), "hosting.instance_pools[0]: 'ml.p3.2xlarge' given; ml.FAMILY.SIZE"),
+    ("prod", hosting(instance_pools="ml.g6.xlarge"), "hosting.instance_pools: 'ml.g6.xlarge' given; a list of strings is needed"),
+    ("prod", hosting(instance_type="ml.g6.xlarge"), "hosting: 2 of instance_pools, instance_type given; exactly 1 needed"),
+    ("prod", hosting(provision_timeout_seconds=299), "hosting.provision_timeout_seconds: 299 given; 300 to 3600 allowed"),
+    ("prod", lambda each: each["hosting"].pop("provision_timeout_seconds"), "hosting.provision_timeout_seconds: missing"),
+    ("prod", lambda each: each["container"].update(target="cpu"), "hosting.instance_pools: "),
+    # Engine.
+    ("dev", engine(n_threads=0), "engine.n_threads: 0 given; 1 to 512 allowed"),
+    ("dev", engine(n_ctx=255), "engine.n_ctx: 255 given; 256 or more allowed"),
+    ("dev", engine(n_ctx="4096"), "engine.n_ctx: '4096' given; a whole number is needed, 256 or more"),
+    ("dev", engine(deadline_seconds=60), "engine.deadline_seconds: 60 given; 1 to 59 allowed"),
+    ("dev", engine(readout="words"), "engine.readout: 'words' given; one of letters, likelihood, letters-rotated needed"),
+    ("dev", engine(model_path="/tmp"), "engine.model_path: unknown; allowed here: deadline_seconds, "),
+    ("dev", engine(prompt_version=""), "engine.prompt_version: '' given; a non-empty string is needed"),
+    ("dev", engine(n_gpu_layers=-1), "engine.n_gpu_layers: -1 given; container.target is 'cpu', which has no GPU; 0 allowed"),
+    ("prod", engine(n_gpu_layers=0), "engine.n_gpu_layers: 0 given; container.target is 'cuda' and no layer would run on it"),
+    ("prod", lambda each: each["engine"].pop("n_gpu_layers"), "engine.n_gpu_layers: not given; container.target is 'cuda' and no layer"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "change", "expected"), CASES, ids=[case[2][:60] for case in CASES])
+def test_a_setting_that_cannot_work_is_refused_by_name(name: str, change: Change, expected: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        read(changed(name, change))
+    assert str(caught.value).startswith(f"environment dev: {expected}")
+
+
+def test_five_pools_are_accepted_in_the_order_given() -> None:
+    types = ["ml.g5.xlarge", "ml.g6.xlarge", "ml.g4dn.xlarge", "ml.g6e.xlarge", "ml.p5.48xlarge"]
+    instances = read(changed("prod", hosting(instance_pools=types))).instances
+    assert isinstance(instances, InstancePools)
+    assert instances.instance_types == tuple(types)

@@ -1,0 +1,151 @@
+"""A change rebuilds exactly what it shapes, and nothing else rebuilds anything (rule 2 of the stacks)."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from stacks import container_build
+from stacks.build_request import BuildRequest
+from stacks.container_build import image_request
+from stacks.model_build import model_request
+from stacks.source_tree import read_source_tree
+
+from .conftest import ROOT
+
+DECLARATION = "model_packaging/declarations/smollm2-135m-instruct-q8_0.toml"
+OTHER_DECLARATION = "model_packaging/declarations/qwen3.5-4b-q4_k_m.toml"
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A copy of what builds are made from, to be changed."""
+    for folder in ("container", "model_packaging"):
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    return tmp_path
+
+
+def requests(root: Path) -> dict[str, BuildRequest]:
+    return {"image": image_request(root, target="cpu"), "model": model_request(root, declaration=DECLARATION)}
+
+
+def triggers(root: Path) -> dict[str, str]:
+    return {kind: request.trigger for kind, request in requests(root).items()}
+
+
+def append(path: str) -> Callable[[Path], object]:
+    def change(root: Path) -> None:
+        with (root / path).open("a") as file:
+            file.write("\n# changed\n")
+
+    return change
+
+
+def create(path: str) -> Callable[[Path], object]:
+    def change(root: Path) -> None:
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text("new\n")
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "rebuilt"),
+    [
+        (append("container/decision_server/scoring.py"), {"image"}),
+        (append("container/requirements.txt"), {"image"}),
+        (append("container/buildspec.yml"), {"image"}),
+        (append("container/image_build.py"), {"image"}),
+        (append("container/Dockerfile"), {"image"}),
+        (create("container/decision_server/new_module.py"), {"image"}),
+        (lambda root: (root / "container/decision_server/scoring.py").unlink(), {"image"}),
+        (lambda root: (root / "container/serve").chmod(0o644), {"image"}),
+        (lambda root: (root / "container/serve").rename(root / "container/server"), {"image"}),
+        (append(DECLARATION), {"model"}),
+        (append("model_packaging/__init__.py"), {"model"}),
+        (append("model_packaging/buildspec.yml"), {"model"}),
+        (append("model_packaging/requirements.txt"), {"model"}),
+        (append(OTHER_DECLARATION), set()),
+        (create("model_packaging/declarations/third.toml"), set()),
+        (create("container/decision_server/__pycache__/scoring.cpython-311.pyc"), set()),
+        (create("container/.mypy_cache/3.11/x.json"), set()),
+        (create("container/README.md"), set()),
+        (create("model_packaging/model.gguf"), set()),
+        (create("stacks/hosting.py"), set()),
+        (create("client/decide.py"), set()),
+        (lambda root: os.utime(root / "container/serve", (0, 0)), set()),
+        (lambda root: (root / "container/decision_server/scoring.py").chmod(0o600), set()),
+    ],
+)
+def test_a_change_rebuilds_exactly_what_it_shapes(
+    checkout: Path, change: Callable[[Path], object], rebuilt: set[str]
+) -> None:
+    before = triggers(checkout)
+    change(checkout)
+    after = triggers(checkout)
+    assert {kind for kind in before if before[kind] != after[kind]} == rebuilt
+
+
+def test_a_new_base_image_rebuilds_the_image(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = triggers(checkout)
+    monkeypatch.setitem(container_build.BASE_IMAGES, "cpu", "public.ecr.aws/x/y@sha256:" + "0" * 64)
+    after = triggers(checkout)
+    assert before["image"] != after["image"]
+    assert before["model"] == after["model"]
+
+
+def test_the_two_targets_are_two_images(checkout: Path) -> None:
+    assert image_request(checkout, target="cpu").trigger != image_request(checkout, target="cuda").trigger
+
+
+def test_each_declaration_is_a_build_of_its_own(checkout: Path) -> None:
+    shutil.copyfile(checkout / DECLARATION, checkout / OTHER_DECLARATION)
+    same_text = model_request(checkout, declaration=OTHER_DECLARATION)
+    assert same_text.trigger != model_request(checkout, declaration=DECLARATION).trigger
+
+
+def test_two_checkouts_give_the_same_trigger_and_the_same_bytes(
+    checkout: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    other = tmp_path_factory.mktemp("other")
+    previous = os.umask(0o077)
+    try:
+        for folder in ("model_packaging", "container"):
+            shutil.copytree(checkout / folder, other / folder, copy_function=shutil.copyfile)
+        (other / "container/serve").chmod(0o700)
+    finally:
+        os.umask(previous)
+    assert triggers(checkout) == triggers(other)
+    for kind, request in requests(checkout).items():
+        one, two = tmp_path_factory.mktemp("zip") / "one.zip", tmp_path_factory.mktemp("zip") / "two.zip"
+        request.source.write_zip(one)
+        requests(other)[kind].source.write_zip(two)
+        assert one.read_bytes() == two.read_bytes()
+
+
+def test_the_zip_holds_the_files_with_their_folders_and_permissions(checkout: Path, tmp_path: Path) -> None:
+    (checkout / "container/serve").chmod(0o755)
+    image_request(checkout, target="cpu").source.write_zip(tmp_path / "source.zip")
+    with zipfile.ZipFile(tmp_path / "source.zip") as archive:
+        entries = {entry.filename: entry for entry in archive.infolist()}
+        assert archive.read("container/serve") == (checkout / "container/serve").read_bytes()
+    assert entries["container/serve"].external_attr >> 16 == 0o100755
+    assert entries["container/requirements.txt"].external_attr >> 16 == 0o100644
+    assert all(name.startswith("container/") for name in entries)
+
+
+def test_the_models_source_holds_the_one_declaration_that_is_asked_for(checkout: Path) -> None:
+    files = [file.path for file in model_request(checkout, declaration=DECLARATION).source.files]
+    assert [path for path in files if path.endswith(".toml")] == [DECLARATION]
+    assert "model_packaging/buildspec.yml" in files
+
+
+def test_a_symbolic_link_in_a_source_is_refused(checkout: Path) -> None:
+    (checkout / "container/link.py").symlink_to(checkout / "container/serve")
+    with pytest.raises(ValueError, match=r"container/link\.py: a symbolic link"):
+        read_source_tree(checkout, "container")
