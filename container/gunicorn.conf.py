@@ -1,13 +1,21 @@
 """gunicorn's settings: one worker that owns the one engine, loaded after the port is bound. Started by `serve`."""
 
 import os
+from importlib import import_module
 from typing import Any
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy only reads logits here; its idle threads would meet a fork
 
 from decision_server import config as settings
 from decision_server import logs
 from decision_server import worker as serving
 
 _config = settings.load(os.environ)
+
+# All the Python there is, before the port is bound: from then on the worker answers at once. llama.cpp stays out, it is
+# loaded in the worker and never forked (F4).
+for _module in ("app", "engine", "preparation", "service"):
+    import_module(f"decision_server.{_module}")
 
 bind = [f"[{_config.host}]:{_config.port}" if ":" in _config.host else f"{_config.host}:{_config.port}"]
 workers = 1

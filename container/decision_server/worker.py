@@ -121,8 +121,12 @@ class Worker(gthread.ThreadWorker):  # type: ignore[misc]
 
     def end(self) -> None:
         """Stops accepting, finishes what is under way, returns from `run`. Any thread may call it."""
+        self.method_queue.defer(self._end)
+
+    def _end(self) -> None:
         self.alive = False
-        self.method_queue.defer(lambda: None)
+        for conn in self.pending_conns:  # that never sent a byte; gunicorn would wait for them as long as it may
+            conn.timeout = min(conn.timeout, time.monotonic())
 
     def _begin_drain(self) -> None:
         if self._draining:
