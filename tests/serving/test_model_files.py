@@ -1,0 +1,138 @@
+"""Only a model that is what its manifest says is ever loaded."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from decision_server.model_errors import StartupFailure
+from decision_server.model_files import find
+
+CONTENT = b"GGUF\x03\x00\x00\x00" + bytes(range(256)) * 5
+
+
+def manifest(**changes: Any) -> dict[str, Any]:
+    return {
+        "manifest_version": 1,
+        "name": "tiny-q8_0",
+        "gguf": {"file": "tiny.gguf", "bytes": len(CONTENT), "sha256": hashlib.sha256(CONTENT).hexdigest()},
+        "repo": "owner/name",
+        "revision": "0" * 40,
+        "serving": {"readout": "letters", "prompt_version": "direct-options-v1", "n_ctx": 2048},
+        **changes,
+    }
+
+
+def archive(folder: Path, content: bytes = CONTENT, **changes: Any) -> Path:
+    (folder / "tiny.gguf").write_bytes(content)
+    (folder / "manifest.json").write_text(json.dumps(manifest(**changes)))
+    return folder
+
+
+def test_a_folder_gives_what_its_manifest_says(tmp_path: Path) -> None:
+    found = find(archive(tmp_path))
+    assert (found.name, found.repo, found.revision) == ("tiny-q8_0", "owner/name", "0" * 40)
+    assert found.gguf.path == tmp_path / "tiny.gguf"
+    assert (found.gguf.bytes, found.gguf.sha256) == (len(CONTENT), hashlib.sha256(CONTENT).hexdigest())
+    assert (found.serving.readout, found.serving.prompt_version, found.serving.n_ctx) == (
+        "letters",
+        "direct-options-v1",
+        2048,
+    )
+    assert found.calibration is None
+
+
+def test_a_bare_gguf_gives_facts_that_were_measured(tmp_path: Path) -> None:
+    path = tmp_path / "some.Q4_0.gguf"
+    path.write_bytes(CONTENT)
+    found = find(path)
+    assert (found.name, found.repo, found.revision, found.serving.n_ctx) == ("some.Q4_0", None, None, None)
+    assert (found.gguf.file, found.gguf.bytes) == ("some.Q4_0.gguf", len(CONTENT))
+    assert found.gguf.sha256 == hashlib.sha256(CONTENT).hexdigest()
+
+
+def changed_gguf(**changes: Any) -> dict[str, Any]:
+    return {"gguf": {**manifest()["gguf"], **changes}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"manifest_version": 2}, "manifest_version is 2; 1 is needed"),
+        ({"name": None}, "name is None; str is needed"),
+        ({"gguf": None}, "gguf is NoneType; an object is needed"),
+        ({"serving": {"readout": "letters", "prompt_version": "v", "n_ctx": True}}, "n_ctx is True; int is needed"),
+        ({"revision": 7}, "revision is 7; str is needed"),
+        (changed_gguf(file="../tiny.gguf"), "'../tiny.gguf'; a plain file name"),
+        (changed_gguf(file="/etc/passwd"), "'/etc/passwd'; a plain file name"),
+        (changed_gguf(file=".."), r"'\.\.'; a plain file name"),
+        (changed_gguf(file="a\\b.gguf"), "a plain file name"),
+        (changed_gguf(file="other.gguf"), "other.gguf is named by manifest.json and is not a regular file"),
+        (changed_gguf(bytes=7), f"has {len(CONTENT)} bytes; manifest.json says 7"),
+        (changed_gguf(sha256="0" * 64), f"has sha256 {hashlib.sha256(CONTENT).hexdigest()}; manifest.json says 0000"),
+        (changed_gguf(sha256="main"), "sha256 is 'main'; 64 lower-case hex digits"),
+    ],
+)
+def test_a_manifest_that_does_not_fit_is_refused_by_field(
+    tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(StartupFailure, match=message):
+        find(archive(tmp_path, **changes))
+
+
+def test_one_changed_byte_is_found(tmp_path: Path) -> None:
+    with pytest.raises(StartupFailure, match="has sha256"):
+        find(archive(tmp_path, CONTENT[:-1] + b"\x00"))
+
+
+def test_a_truncated_gguf_is_found(tmp_path: Path) -> None:
+    with pytest.raises(StartupFailure, match=f"has {len(CONTENT) - 1} bytes; manifest.json says {len(CONTENT)}"):
+        find(archive(tmp_path, CONTENT[:-1]))
+
+
+def test_a_file_that_is_no_gguf_is_refused_by_its_first_bytes(tmp_path: Path) -> None:
+    path = tmp_path / "page.gguf"
+    path.write_bytes(b"<html>")
+    with pytest.raises(StartupFailure, match="begins with b'<htm'; a GGUF file begins with b'GGUF'"):
+        find(path)
+
+
+def test_a_link_out_of_the_folder_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    folder.mkdir()
+    archive(folder)
+    (folder / "tiny.gguf").rename(tmp_path / "tiny.gguf")
+    (folder / "tiny.gguf").symlink_to(tmp_path / "tiny.gguf")
+    with pytest.raises(StartupFailure, match="not a regular file here"):
+        find(folder)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda path: None, "is nothing; a folder with manifest.json or a .gguf file is needed"),
+        (lambda path: path.write_bytes(CONTENT), "is a file of another kind"),
+        (lambda path: path.mkdir(), "holds no files; manifest.json is missing"),
+        (lambda path: (path.mkdir(), (path / "m.gguf").touch()), "holds m.gguf; manifest.json is missing"),
+        (lambda path: (path.mkdir(), (path / "manifest.json").write_text("{")), "is not JSON"),
+        (lambda path: (path.mkdir(), (path / "manifest.json").write_text("[]")), "manifest_version is 'list'"),
+    ],
+)
+def test_a_path_that_holds_no_model_is_named(tmp_path: Path, make: Callable[[Path], object], message: str) -> None:
+    make(tmp_path / "model")
+    with pytest.raises(StartupFailure, match=message):
+        find(tmp_path / "model")
+
+
+def test_a_calibration_beside_the_weights_is_verified_too(tmp_path: Path) -> None:
+    content = b'{"temperature": 1.5}'
+    (tmp_path / "calibration.json").write_bytes(content)
+    entry = {"file": "calibration.json", "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    assert find(archive(tmp_path, calibration=entry)).calibration == tmp_path / "calibration.json"
+    with pytest.raises(StartupFailure, match="has sha256"):
+        find(archive(tmp_path, calibration={**entry, "sha256": "0" * 64}))
