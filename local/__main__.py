@@ -1,4 +1,4 @@
-"""`python -m local up|down|demo|status|logs`: the real cdk app, deployed to an AWS that runs on this machine."""
+"""`python -m local up|ask|down|demo|status|logs`: the real cdk app, deployed to an AWS that runs on this machine."""
 
 from __future__ import annotations
 
@@ -38,6 +38,8 @@ def _run(options: argparse.Namespace, workspace: Workspace, console: Console) ->
         case "up":
             deployment = commands.up(workspace, port=options.port, console=console)
             commands.print_exports(deployment, console)
+        case "ask":
+            commands.ask(workspace, console=console)
         case "down":
             commands.down(workspace, console=console)
         case "demo":
@@ -63,6 +65,7 @@ def parser() -> argparse.ArgumentParser:
         sub.add_argument(
             "--port", type=int, help="of the emulator on 127.0.0.1 (default: 4566, or a free one if it is taken)"
         )
+    command.add_parser("ask", help="put the demo's decisions to the endpoint that runs")
     command.add_parser("down", help="destroy the stacks and stop the emulator")
     command.add_parser("status", help="what runs; exit code 3 when nothing does")
     logs = command.add_parser("logs", help="the ends of the logs")

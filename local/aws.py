@@ -10,6 +10,7 @@ from typing import Any
 import boto3
 from botocore.config import Config
 
+ACCOUNT = "123456789012"  # the emulator's only one
 REGION = "us-east-1"
 
 

@@ -28,13 +28,23 @@ class CdkFailed(Exception):
         self.lines = lines
 
 
+def bootstrap(workspace: Workspace, url: str, *, say: Say) -> None:
+    """Away from the app: with an account given it is not asked anything, and need not be synthesized."""
+    _run(workspace, url, ["bootstrap", f"aws://{aws.ACCOUNT}/{aws.REGION}"], say=say, folder=workspace.state)
+
+
 def run(workspace: Workspace, url: str, arguments: Sequence[str], *, say: Say) -> None:
-    """Raises CdkFailed. Whatever interrupts it, the command line and its children are gone afterwards."""
+    """Runs a command on the app. Raises CdkFailed. However it ends, the command and its children are gone afterwards."""
+    output = str(workspace.state / "cdk.out")
+    _run(workspace, url, [*arguments, "--output", output], say=say, folder=workspace.root)
+
+
+def _run(workspace: Workspace, url: str, arguments: Sequence[str], *, say: Say, folder: Path) -> None:
     log = workspace.logs / "cdk.log"
     environment = aws.cdk_environment(url, base=os.environ, path_first=workspace.environment_bin, cache=workspace.cache)
     process = subprocess.Popen(
-        [str(workspace.cdk), *arguments, "--output", str(workspace.state / "cdk.out"), "--no-notices", "--ci"],
-        cwd=workspace.root,
+        [str(workspace.cdk), *arguments, "--no-notices", "--ci"],
+        cwd=folder,
         env=environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -54,6 +64,7 @@ def run(workspace: Workspace, url: str, arguments: Sequence[str], *, say: Say) -
 
 def _follow(process: subprocess.Popen[str], log: Path, say: Say) -> list[str]:
     lines: list[str] = []
+    said = ""
     if process.stdout is None:
         raise RuntimeError("cdk was started without a pipe")
     with log.open("a", encoding="utf-8") as file:
@@ -62,8 +73,10 @@ def _follow(process: subprocess.Popen[str], log: Path, say: Say) -> list[str]:
             file.write(text + "\n")
             file.flush()
             lines.append(text)
-            if shown := worth_showing(text):
+            shown = worth_showing(text)
+            if shown and shown != said:  # cdk repeats a failure in its summary
                 say(shown)
+                said = shown
     return lines
 
 
@@ -72,7 +85,7 @@ def worth_showing(line: str) -> str | None:
     event = EVENT.match(line)
     if event:
         if "FAILED" in event["status"]:
-            return f"{event['stack']}: {event['status']} {event['rest'].strip()}"
+            return f"{event['stack']}: {event['status']} {event['rest'].split(' (')[0].strip()}"
         return None
     text = line.strip()
     for pattern, form in (

@@ -35,7 +35,7 @@ def up(workspace: Workspace, *, port: int | None, console: Console) -> Deploymen
     try:
         with watching(emulator.url, console.step):
             console.step("cdk bootstrap: what every CDK deployment needs in an account")
-            cdk.run(workspace, emulator.url, ["bootstrap", "-c", f"env={ENVIRONMENT}"], say=console.step)
+            cdk.bootstrap(workspace, emulator.url, say=console.step)
             console.step("cdk deploy --all: packages the model, builds the container, starts the endpoint")
             cdk.run(
                 workspace,

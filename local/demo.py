@@ -23,8 +23,8 @@ SUPPORT_ROUTE: dict[str, Any] = {
     ],
 }
 REVIEW = (
-    "Review of a desk lamp: The light is warm and bright, and the arm stays where you put it. After three weeks the switch "
-    "began to flicker and the shop answered my message only after ten days. They did send a new lamp for free."
+    "Review of a desk lamp: The light is warm and bright, and the arm stays where you put it. After three weeks the "
+    "switch began to flicker and the shop answered my message only after ten days. They did send a new lamp for free."
 )
 ABOUT_ONE_STATE: list[dict[str, Any]] = [
     {
@@ -85,9 +85,9 @@ def ask_everything(url: str, endpoint: str, console: Console) -> None:
         "The model is a very small one (135M parameters) so that it runs anywhere: look at the form, not at its wit."
     )
     console.plain("What to try next:")
-    console.plain("    make up                         keep the endpoint running and ask it your own questions")
-    console.plain("    make serve MODEL=<file.gguf>    the same server with a model of yours, without AWS")
-    console.plain("    README.md, 'On your own account'   the same app with Qwen3.5-4B on SageMaker")
+    console.plain("    make up                        keep the endpoint running and ask it your own questions")
+    console.plain("    make serve MODEL=<file.gguf>   the same server with a model of yours, without AWS")
+    console.plain("    README.md                      the same app with Qwen3.5-4B on SageMaker, in your account")
     console.plain("")
 
 

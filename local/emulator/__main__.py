@@ -18,7 +18,7 @@ ACCOUNT = "123456789012"
 # credentials.
 PASSED_NAMES = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE",
                 "NODE_EXTRA_CA_CERTS", "CURL_CA_BUNDLE", "CC", "CXX")  # fmt: skip
-PASSED_PREFIXES = ("PIP_", "UV_", "CMAKE_")
+PASSED_PREFIXES = ("PIP_", "UV_", "CMAKE_", "LOCAL_IMAGE_")
 PASSED_SUFFIXES = ("_PROXY", "_proxy")
 
 

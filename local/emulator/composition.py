@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 from collections.abc import Callable
 from typing import IO, Any
@@ -10,7 +11,7 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from local.emulator import autoscaling_types, cloudformation_types, containers, host
+from local.emulator import autoscaling_types, cloudformation_types, containers, ecr_public, host
 from local.emulator.codebuild_service import BuildTools, CodeBuildService
 from local.emulator.containers import Container, ContainerTools, RunnableImage
 from local.emulator.control_plane import ControlPlane
@@ -27,7 +28,7 @@ def install(settings: EmulatorSettings, inherited: dict[str, str]) -> Callable[[
     host.require_known_ministack()
     objects = _Objects(settings)
     tools = ContainerTools(
-        prepare=_prepare(settings.runner),
+        prepare=_prepare(settings),
         open_object=objects.open,
         log_writer=host.log_writer,
         work=settings.state / "endpoints",
@@ -50,6 +51,7 @@ def install(settings: EmulatorSettings, inherited: dict[str, str]) -> Callable[[
 
     sagemaker = SageMakerService(new_plane)
     host.register_service(SERVICE, PATTERNS, sagemaker.answer)
+    host.register_service(ecr_public.SERVICE, ecr_public.PATTERNS, ecr_public.answer)
     cloudformation_types.register(sagemaker)
     autoscaling_types.register()
     host.install_blocking_types()
@@ -77,10 +79,10 @@ def install(settings: EmulatorSettings, inherited: dict[str, str]) -> Callable[[
     return end
 
 
-def _prepare(runner: str) -> Callable[[str], RunnableImage]:
-    module, _, function = runner.partition(":")
-    prepare: Callable[[str], RunnableImage] = getattr(importlib.import_module(module), function)
-    return prepare
+def _prepare(settings: EmulatorSettings) -> Callable[[str], RunnableImage]:
+    module, _, function = settings.runner.partition(":")
+    prepare: Callable[..., RunnableImage] = getattr(importlib.import_module(module), function)
+    return functools.partial(prepare, endpoint_url=settings.url, cache_dir=settings.cache)
 
 
 class _Objects:
