@@ -13,6 +13,7 @@ import re
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from types import FrameType
 
@@ -25,8 +26,8 @@ _TRIGGER = re.compile(r"[0-9a-f]{64}")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    """One command, in this process. argv: without the program's name; None takes the process's own."""
     arguments = _parser().parse_args(argv)
-    signal.signal(signal.SIGTERM, _end)  # so that a stopped build, too, removes what it has half done
     try:
         line: str = arguments.run(arguments)
     except PackagingError as error:
@@ -76,10 +77,10 @@ def _verify(arguments: argparse.Namespace) -> str:
 def _publish(arguments: argparse.Namespace) -> str:
     from .publish import ArtifactBucket
 
-    bucket = ArtifactBucket(arguments.bucket)
-    published, archive = bucket.publish(arguments.archive)
-    if arguments.trigger is not None:
-        bucket.write_result(arguments.trigger, published, archive)
+    with closing(ArtifactBucket(arguments.bucket)) as bucket:
+        published, archive = bucket.publish(arguments.archive)
+        if arguments.trigger is not None:
+            bucket.write_result(arguments.trigger, published, archive)
     return json.dumps(
         {
             "event": "published",
@@ -95,7 +96,8 @@ def _publish(arguments: argparse.Namespace) -> str:
 def _result(arguments: argparse.Namespace) -> str:
     from .publish import ArtifactBucket
 
-    return "present" if ArtifactBucket(arguments.bucket).has_result(arguments.trigger) else "absent"
+    with closing(ArtifactBucket(arguments.bucket)) as bucket:
+        return "present" if bucket.has_result(arguments.trigger) else "absent"
 
 
 def _requirements(arguments: argparse.Namespace) -> str:
@@ -154,9 +156,15 @@ def _hex64(text: str) -> str:
     return text
 
 
+def run() -> int:
+    """The command line of a process of its own: SIGTERM, too, lets it remove what is half done."""
+    signal.signal(signal.SIGTERM, _end)
+    return main()
+
+
 def _end(_signal: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run())

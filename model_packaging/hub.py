@@ -18,7 +18,6 @@ import httpx
 from .declaration import Declaration
 from .errors import PackagingError, UnavailableError
 from .gguf_header import check_magic
-from .integrity import CHUNK
 from .progress import progress, say
 from .sources import HubSource, source_words
 
@@ -115,7 +114,7 @@ def _attempt(client: httpx.Client, url: str, source: HubSource, declaration: Dec
             raise _wrong_size(source, total, declaration)
         label = f"downloading {source.file}"
         with partial.open("ab") as out, progress(label, declaration.bytes, done=have) as advance:
-            for data in response.iter_raw(CHUNK):
+            for data in response.iter_raw():
                 have += len(data)
                 if have > declaration.bytes:
                     raise _wrong_size(source, total or have, declaration)

@@ -1,7 +1,7 @@
 """Puts a verified archive, and the result of a build, into the artifact bucket: only if absent, never over another.
 
-Keys are those of docs/interfaces.md, sections 1 and 3. The caller needs s3:PutObject, s3:GetObject and s3:ListBucket:
-without the last, S3 answers a question about an absent key with 403.
+Keys are those of docs/interfaces.md, sections 1 and 3. The caller needs s3:ListBucket and s3:PutObject, and for large
+archives s3:AbortMultipartUpload. What is there is found by listing: HEAD calls a missing bucket a missing key.
 """
 
 from __future__ import annotations
@@ -53,7 +53,10 @@ class ArtifactBucket:
         self._bucket = bucket
         self._single_put_bytes = single_put_bytes
         with self._errors_named(""):
-            self._client = boto3.client("s3") if client is None else client
+            self._client = boto3.Session().client("s3") if client is None else client
+
+    def close(self) -> None:
+        self._client.close()
 
     def has_result(self, trigger: str) -> bool:
         return self._size(result_key(trigger)) is not None
@@ -117,14 +120,8 @@ class ArtifactBucket:
     def _size(self, key: str) -> int | None:
         """Bytes of the object; None where there is none."""
         with self._errors_named(key):
-            try:
-                answer = self._client.head_object(Bucket=self._bucket, Key=key)
-            except ClientError as error:
-                if error.response["ResponseMetadata"]["HTTPStatusCode"] == 404:
-                    return None
-                raise
-        size: int = answer["ContentLength"]
-        return size
+            found = self._client.list_objects_v2(Bucket=self._bucket, Prefix=key, MaxKeys=1).get("Contents", [])
+        return next((int(entry["Size"]) for entry in found if entry["Key"] == key), None)
 
     @contextmanager
     def _errors_named(self, key: str) -> Iterator[None]:

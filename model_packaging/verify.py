@@ -60,7 +60,7 @@ def verify(path: Path) -> Verified:
 def _read_archive(raw: HashingReader, where: str) -> dict[str, _Member]:
     members: dict[str, _Member] = {}
     with _damage_named(where), gzip.GzipFile(fileobj=cast(BinaryIO, raw)) as unpacked:
-        with tarfile.open(fileobj=unpacked, mode="r|", bufsize=CHUNK) as tar:
+        with tarfile.open(fileobj=unpacked, mode="r|", bufsize=tarfile.RECORDSIZE) as tar:
             for member in tar:
                 require_plain_name(member.name, where=f"{where}: member")
                 if not member.isreg():

@@ -1,0 +1,121 @@
+"""A small server that answers as a model hub does: the hub redirects to a storage host, which has the bytes."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import ClassVar
+
+REPO, REVISION, FILE = "owner/model-GGUF", "0123456789abcdef0123456789abcdef01234567", "tiny.gguf"
+
+
+@dataclass
+class Request:
+    host: str  # "hub" or "storage"
+    path: str
+    authorization: str | None
+    range: str | None
+
+
+@dataclass
+class ModelHub:
+    """What the server holds and how it behaves. Tests set the knobs before they ask.
+
+    statuses: answers the hub gives first, one a request, with these headers. cut_after: bytes after which the storage
+    host drops the connection, one a request. sent_sizes: what storage claims the size is, instead of the truth.
+    """
+
+    content: bytes
+    url: str = ""
+    storage_url: str = ""
+    statuses: list[tuple[int, dict[str, str]]] = field(default_factory=list)
+    cut_after: list[int] = field(default_factory=list)
+    ignores_range: bool = False
+    announces: bool = True
+    commit: str = REVISION
+    requests: list[Request] = field(default_factory=list)
+
+    def ranges(self) -> list[str | None]:
+        return [request.range for request in self.requests if request.host == "storage"]
+
+
+class _Handler(BaseHTTPRequestHandler):
+    hub: ClassVar[ModelHub]
+    role: ClassVar[str]
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        headers = self.headers
+        self.hub.requests.append(Request(self.role, self.path, headers.get("Authorization"), headers.get("Range")))
+        if self.role == "storage":
+            self._send_bytes()
+        elif self.hub.statuses:
+            status, extra = self.hub.statuses.pop(0)
+            self._answer(status, extra)
+        elif self.path != f"/{REPO}/resolve/{REVISION}/{FILE}":
+            self._answer(404, {"X-Error-Code": "EntryNotFound"})
+        else:
+            facts = {"X-Repo-Commit": self.hub.commit}
+            if self.hub.announces:
+                facts["X-Linked-Size"] = str(len(self.hub.content))
+                facts["X-Linked-Etag"] = f'"{hashlib.sha256(self.hub.content).hexdigest()}"'
+            self._answer(302, {"Location": f"{self.hub.storage_url}/blob", **facts})
+
+    def _send_bytes(self) -> None:
+        content, start, status = self.hub.content, 0, 200
+        asked = self.headers.get("Range")
+        extra: dict[str, str] = {}
+        if asked and not self.hub.ignores_range:
+            start, status = int(asked.removeprefix("bytes=").removesuffix("-")), 206
+            extra["Content-Range"] = f"bytes {start}-{len(content) - 1}/{len(content)}"
+        body = content[start:]
+        self.send_response(status)
+        for name, value in {**extra, "Content-Length": str(len(body))}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.hub.cut_after:
+            self.wfile.write(body[: self.hub.cut_after.pop(0)])
+            self.close_connection = True
+        else:
+            self.wfile.write(body)
+
+    def _answer(self, status: int, headers: dict[str, str]) -> None:
+        self.send_response(status)
+        for name, value in {**headers, "Content-Length": "0"}.items():
+            self.send_header(name, value)
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:
+        """The tests read `requests` instead."""
+
+
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that hangs up early is what some tests are about; anything else is a fault of this server."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
+
+
+@contextmanager
+def serve_model_hub(content: bytes) -> Iterator[ModelHub]:
+    hub = ModelHub(content=content)
+    servers = []
+    for role in ("hub", "storage"):
+        handler = type(f"_{role.title()}Handler", (_Handler,), {"hub": hub, "role": role})
+        server = _Server(("127.0.0.1", 0), handler)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        servers.append((server, thread))
+    hub.url, hub.storage_url = (f"http://127.0.0.1:{server.server_port}" for server, _ in servers)
+    try:
+        yield hub
+    finally:
+        for server, thread in servers:
+            server.shutdown()
+            server.server_close()
+            thread.join()

@@ -1,0 +1,245 @@
+"""From a declaration to an archive through the real command line: the same bytes every time, or nothing at all."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tarfile
+import threading
+from pathlib import Path
+
+import pytest
+
+from model_packaging.build import build
+from model_packaging.errors import UnavailableError
+from model_packaging.folder_lock import folder_lock
+from tests.packaging.conftest import ROOT, Declare, run_cli, run_process
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_a_build_packs_the_manifest_and_the_weights_and_prints_one_line(
+    declare: Declare, tiny: Path, tmp_path: Path
+) -> None:
+    answer = run_cli("build", declare(), "--output", tmp_path / "out").json
+    archive = tmp_path / "out" / "model.tar.gz"
+    assert answer["archive"] == str(archive)
+    assert (answer["sha256"], answer["bytes"]) == (_sha256(archive), archive.stat().st_size)
+    with tarfile.open(archive, "r:gz") as tar:
+        assert tar.getnames() == ["manifest.json", "tiny.gguf"]
+        manifest = tar.extractfile("manifest.json")
+        weights = tar.extractfile("tiny.gguf")
+        assert manifest is not None
+        assert weights is not None
+        text = manifest.read()
+        assert weights.read() == tiny.read_bytes()
+    assert json.loads(text) == answer["manifest"]
+    assert text.decode() == json.dumps(answer["manifest"], indent=2, sort_keys=True) + "\n"
+    assert answer["manifest"] == {
+        "manifest_version": 1,
+        "name": "tiny",
+        "gguf": {
+            "file": "tiny.gguf",
+            "bytes": tiny.stat().st_size,
+            "sha256": _sha256(tiny),
+            "architecture": "llama",
+            "file_type": "F16",
+            "context_length": 4096,
+        },
+        "source": {"kind": "file", "path": str(tiny)},
+        "repo": None,
+        "revision": None,
+        "quantization": None,
+        "licence": "apache-2.0",
+        "serving": {"readout": "letters", "prompt_version": "direct-options-v1", "n_ctx": 1024},
+    }
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["model.tar.gz"]
+
+
+def test_the_archive_is_byte_identical_across_umask_user_mode_and_clock(
+    declare: Declare, tiny: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / "other.gguf"
+    copy.write_bytes(tiny.read_bytes())
+    path = declare(source={"kind": "file", "path": "other.gguf"})
+    first = run_process("build", path, "--output", tmp_path / "a", umask=0o022).json
+    copy.chmod(0o400)
+    os.utime(copy, (1, 1))
+    if os.geteuid() == 0:
+        os.chown(copy, 12345, 54321)
+    second = run_process("build", path, "--output", tmp_path / "b", umask=0o077, environment={"TZ": "Asia/Tokyo"}).json
+    assert second["sha256"] == first["sha256"]
+    assert (tmp_path / "a/model.tar.gz").read_bytes() == (tmp_path / "b/model.tar.gz").read_bytes()
+
+
+def test_the_archive_carries_no_time_name_or_user_of_this_machine(declare: Declare, tmp_path: Path) -> None:
+    run_cli("build", declare(), "--output", tmp_path).json  # noqa: B018 # asserts that it succeeded
+    archive = tmp_path / "model.tar.gz"
+    assert archive.read_bytes()[:10] == b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
+    with tarfile.open(archive, "r:gz") as tar:
+        facts = {(m.type, m.mode, m.uid, m.gid, m.uname, m.gname, m.mtime) for m in tar.getmembers()}
+    assert facts == {(tarfile.REGTYPE, 0o644, 0, 0, "", "", 315532800)}
+
+
+def test_standard_tools_unpack_the_archive(declare: Declare, tiny: Path, tmp_path: Path) -> None:
+    run_cli("build", declare(), "--output", tmp_path).json  # noqa: B018 # asserts that it succeeded
+    subprocess.run(["gzip", "--test", "model.tar.gz"], cwd=tmp_path, check=True)
+    done = subprocess.run(["tar", "-xzf", "model.tar.gz"], cwd=tmp_path, check=True, capture_output=True)
+    assert done.stderr == b""
+    assert (tmp_path / "tiny.gguf").read_bytes() == tiny.read_bytes()
+
+
+def test_a_link_to_the_weights_becomes_a_regular_file(declare: Declare, tiny: Path, tmp_path: Path) -> None:
+    (tmp_path / "link.gguf").symlink_to(tiny)
+    run_cli("build", declare(source={"kind": "file", "path": "link.gguf"}), "--output", tmp_path / "out").json  # noqa: B018
+    with tarfile.open(tmp_path / "out/model.tar.gz", "r:gz") as tar:
+        member = tar.getmember("tiny.gguf")
+    assert (member.isreg(), member.size) == (True, tiny.stat().st_size)
+
+
+def test_one_wrong_byte_leaves_no_archive_and_the_next_try_starts_clean(
+    declare: Declare, tiny: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    good = run_cli("build", declare(), "--output", out).json
+    data = bytearray(tiny.read_bytes())
+    data[-100] ^= 1
+    weights = tmp_path / "damaged.gguf"
+    weights.write_bytes(data)
+    path = declare(source={"kind": "file", "path": "damaged.gguf"})
+    failed = run_cli("build", path, "--output", out)
+    assert failed.status == 2
+    assert f"sha256: {hashlib.sha256(data).hexdigest()} came; {_sha256(tiny)} declared" in failed.error
+    assert list(out.iterdir()) == []  # not even the good archive of before, which somebody could take for this one
+    weights.write_bytes(tiny.read_bytes())
+    assert run_cli("build", path, "--output", out).json["bytes"] == good["bytes"]
+
+
+def test_a_truncated_gguf_is_refused_and_leaves_no_archive(declare: Declare, tiny: Path, tmp_path: Path) -> None:
+    weights = tmp_path / "cut.gguf"
+    weights.write_bytes(tiny.read_bytes()[:-1000])
+    declared_whole = run_cli(
+        "build", declare(source={"kind": "file", "path": str(weights)}), "--output", tmp_path / "out"
+    )
+    assert (declared_whole.status, f"bytes: {weights.stat().st_size} came" in declared_whole.error) == (2, True)
+    declared_as_cut = run_cli("build", declare(weights), "--output", tmp_path / "out")
+    assert (declared_as_cut.status, "truncated: tensor" in declared_as_cut.error) == (2, True)
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_a_file_of_another_kind_is_refused_by_its_magic(declare: Declare, tmp_path: Path) -> None:
+    weights = tmp_path / "w.gguf"
+    weights.write_bytes(b"PK\x03\x04" + bytes(5000))
+    ran = run_cli("build", declare(weights), "--output", tmp_path / "out")
+    assert (ran.status, "begins with b'PK\\x03\\x04'; a GGUF begins with" in ran.error) == (2, True)
+
+
+def test_a_context_beyond_the_model_is_refused_with_both_numbers(declare: Declare, tmp_path: Path) -> None:
+    serving = {"readout": "letters", "prompt_version": "direct-options-v1", "n_ctx": 8192}
+    ran = run_cli("build", declare(serving=serving), "--output", tmp_path / "out")
+    assert ran.status == 2
+    assert "serving.n_ctx: 8192 given; the model's context_length, 4096, is the limit" in ran.error
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_a_calibration_is_packed_and_listed(declare: Declare, tmp_path: Path) -> None:
+    (tmp_path / "fit.json").write_text("{}")
+    answer = run_cli("build", declare(calibration="fit.json"), "--output", tmp_path / "out").json
+    expected = {"file": "calibration.json", "bytes": 2, "sha256": hashlib.sha256(b"{}").hexdigest()}
+    assert answer["manifest"]["calibration"] == expected
+    with tarfile.open(tmp_path / "out/model.tar.gz", "r:gz") as tar:
+        assert tar.getnames() == ["manifest.json", "calibration.json", "tiny.gguf"]
+    assert run_cli("verify", tmp_path / "out/model.tar.gz").json["manifest"] == answer["manifest"]
+
+
+def test_a_missing_source_and_an_unwritable_output_are_named(declare: Declare, tmp_path: Path) -> None:
+    missing = run_cli("build", declare(source={"kind": "file", "path": "no.gguf"}), "--output", tmp_path / "out")
+    assert (missing.status, missing.error.endswith("no.gguf is not a file")) == (2, True)
+    (tmp_path / "taken").write_text("")
+    blocked = run_cli("build", declare(), "--output", tmp_path / "taken")
+    assert blocked.status == 1
+    assert blocked.error.startswith(f"{tmp_path / 'taken'}: ")
+
+
+def test_two_builds_do_not_share_an_output_folder(declare: Declare, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with folder_lock(out, wait=False, what="building"):
+        ran = run_cli("build", declare(), "--output", out)
+    assert (ran.status, "another process is building here" in ran.error) == (1, True)
+
+
+def test_a_disk_without_room_is_told_before_the_work(
+    declare: Declare, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class _Full:
+        free = 1000
+
+    monkeypatch.setattr("shutil.disk_usage", lambda folder: _Full)
+    with pytest.raises(UnavailableError, match="1000 bytes free; the archive needs"):
+        build(declare(), output=tmp_path / "out", cache_dir=tmp_path / "cache")
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_a_stopped_build_leaves_nothing_half_done(declare: Declare, tiny: Path, tmp_path: Path) -> None:
+    weights = tmp_path / "pipe.gguf"
+    out = tmp_path / "out"
+    path = declare(source={"kind": "file", "path": str(weights)})
+    weights.write_bytes(tiny.read_bytes())
+    # the build stops inside the packing, where a reader that never ends stands in for a slow disk
+    code = (
+        "import sys, model_packaging.archive as archive, model_packaging.__main__ as cli, time\n"
+        "def add(tar, path, facts):\n"
+        "    print('packing', flush=True)\n"
+        "    time.sleep(60)\n"
+        "archive._add = add\n"
+        "sys.exit(cli.run())\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, "build", str(path), "--output", str(out)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    killer = threading.Timer(60, process.kill)
+    killer.start()
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "packing\n"
+        assert any(out.iterdir())
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate()
+    finally:
+        killer.cancel()
+        process.kill()
+        process.communicate()
+    assert process.returncode == 130
+    assert "error: interrupted; nothing half-done is left" in errors
+    assert list(out.iterdir()) == []
+
+
+def test_what_a_killed_build_left_is_removed_by_the_next(declare: Declare, tmp_path: Path) -> None:
+    left = tmp_path / "out" / ".building" / "old.gguf"
+    left.parent.mkdir(parents=True)
+    left.write_bytes(b"x")
+    (tmp_path / "out" / ".model.tar.gz.partial").write_bytes(b"x")
+    run_cli("build", declare(), "--output", tmp_path / "out").json  # noqa: B018 # asserts that it succeeded
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["model.tar.gz"]
+
+
+@pytest.mark.parametrize("arguments", [["build"], ["verify"], ["publish", "x"], ["nothing"], []])
+def test_a_wrong_command_line_shows_the_usage(arguments: list[str]) -> None:
+    ran = run_cli(*arguments)
+    assert (ran.status, ran.out) == (2, "")
+    assert ran.err.startswith("usage: python -m model_packaging")
+
+
+def test_help_names_every_command() -> None:
+    text = run_process("--help").out
+    assert all(command in text for command in ("build", "verify", "publish", "result", "requirements"))
