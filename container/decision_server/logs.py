@@ -35,6 +35,11 @@ def configuration(level: str) -> dict[str, Any]:
         "root": {"level": "WARNING", "handlers": ["stderr"]},
         "loggers": {
             "decision_server": {"level": level.upper(), "handlers": ["stderr"], "propagate": False},
+            "llama.cpp": {
+                "level": "DEBUG" if level == "debug" else "WARNING",
+                "handlers": ["stderr"],
+                "propagate": False,
+            },
             "gunicorn.error": {"level": level.upper(), "handlers": ["stderr"], "propagate": False},
         },
     }

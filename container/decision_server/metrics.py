@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    Info,
+    disable_created_metrics,
+    generate_latest,
+)
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from decision_server.scoring import Score
@@ -17,6 +25,7 @@ class Metrics:
     """Callers say what happened; the names and units are here."""
 
     def __init__(self) -> None:
+        disable_created_metrics()  # a second series for each counter, which nobody asked for
         registry = self._registry = CollectorRegistry()
         self._requests = Counter(
             "decision_requests",

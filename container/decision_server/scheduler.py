@@ -235,8 +235,8 @@ class Ticket:
             if time.monotonic() >= self._deadline:
                 raise Refusal(
                     "deadline_exceeded",
-                    f"the deadline passed with {len(self._job.taken)} of {len(tasks)} questions scored; the others are not "
-                    "run; retry later or ask fewer decisions at once",
+                    f"the deadline passed with {len(self._job.taken)} of {len(tasks)} questions scored; "
+                    "the others are not run; retry later or ask fewer decisions at once",
                 )
             if gone():
                 raise Refusal("caller_gone", "the caller closed the connection")

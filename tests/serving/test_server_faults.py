@@ -1,4 +1,4 @@
-"""What goes wrong around the server: overload, slow and vanishing callers, a dying engine, shutdown (F4 to F7, F18, F19).
+"""What goes wrong around the server: overload, slow or vanishing callers, a dying engine, its end (F4 F6 F7 F18 F19).
 
 The real gunicorn, worker, app and scheduler around an engine that can be told to take its time or to die.
 """
@@ -50,7 +50,7 @@ def received(sock: socket.socket) -> bytes:
 
 
 def test_twenty_callers_against_a_queue_of_four_are_served_or_told_within_a_tenth_of_a_second(server: Server) -> None:
-    slowest = []
+    slowest: list[float] = []
     while len(slowest) < 5 and not any(seconds < 0.1 for seconds in slowest):  # a busy machine may delay the callers
         with ThreadPoolExecutor(20) as callers:
             replies = list(callers.map(server.ask, [work(300)] * 20))

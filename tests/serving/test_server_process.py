@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import math
 import shutil
@@ -305,3 +306,23 @@ def test_a_model_that_cannot_be_loaded_ends_the_process_with_the_reason_and_no_s
 
 def test_the_entry_point_is_executable() -> None:
     assert (ROOT / "container/serve").stat().st_mode & 0o111 == 0o111
+
+
+def test_one_connection_serves_request_after_request_also_after_refusals(server: Server) -> None:
+    good = json.dumps({"decision": decision()}).encode()
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+    statuses = []
+    for method, path, body in (
+        ("POST", "/invocations", good),
+        ("POST", "/nowhere", good),  # its body is not read by any route
+        ("POST", "/invocations", b"[1"),
+        ("GET", "/ping", None),
+        ("POST", "/invocations", good),
+    ):
+        connection.request(method, path, body)
+        response = connection.getresponse()
+        response.read()
+        statuses.append(response.status)
+        assert connection.sock is not None, "the server closed the connection"
+    connection.close()
+    assert statuses == [200, 404, 400, 200, 200]
