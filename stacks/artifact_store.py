@@ -42,5 +42,5 @@ class ArtifactStore(Construct):
             image_tag_mutability=ecr.TagMutability.IMMUTABLE,
             encryption=ecr.RepositoryEncryption.AES_256,
             removal_policy=removal_policy,
-            empty_on_delete=empty_on_delete,
+            empty_on_delete=empty_on_delete or None,
         )

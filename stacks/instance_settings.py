@@ -55,6 +55,7 @@ def _check_processor(
         raise hosting.error(
             field,
             f"ml.FAMILY.SIZE needed, with a family that runs the {target} image: {families} (stacks/instance_types.py)",
+            index=index,
         )
     raise hosting.error(
         field,

@@ -38,7 +38,7 @@ def only(template: Template, type_: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 def synthesize(tmp_path_factory: pytest.TempPathFactory) -> Synthesize:
-    """synthesize("dev", changes={"ephemeral": True}, root=…): the templates; `changes` are laid over the environment."""
+    """synthesize("dev", changes={"ephemeral": True}, root=…): templates; `changes` lie over the environment."""
     import aws_cdk as cdk
 
     from stacks.application import add_stacks
@@ -54,7 +54,7 @@ def synthesize(tmp_path_factory: pytest.TempPathFactory) -> Synthesize:
             app = cdk.App(context=given, outdir=str(tmp_path_factory.mktemp("cdk.out")))
             settings = environment_from_context(name=name, environments=given["environments"], root=root)
             add_stacks(app, settings=settings, root=root)
-            done[key] = {stack.stack_name.rpartition("-")[2]: stack.template for stack in app.synth().stacks_in_order}
+            done[key] = {stack.stack_name.rpartition("-")[2]: stack.template for stack in app.synth().stacks}
         return deepcopy(done[key])
 
     return run

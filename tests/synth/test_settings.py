@@ -110,70 +110,161 @@ def test_an_environment_that_cannot_be_chosen_is_refused(name: object, environme
 
 
 CASES: list[tuple[str, Change, str]] = [
-    ("dev", lambda each: each.update(colour="red"), "colour: unknown; allowed here: container, engine, ephemeral, "
-     "hosting, log_retention_days, model"),
+    (
+        "dev",
+        lambda each: each.update(colour="red"),
+        "colour: unknown; allowed here: container, engine, ephemeral, hosting, log_retention_days, model",
+    ),
     ("dev", lambda each: each.pop("hosting"), "hosting: missing; it has no default"),
     ("dev", lambda each: each.update(hosting=[]), "hosting: [] given; an object is needed"),
     ("dev", lambda each: each.update(ephemeral="yes"), "ephemeral: 'yes' given; true or false needed"),
-    ("dev", lambda each: each.update(log_retention_days=8), "log_retention_days: 8 given; one of 1, 7, 30, 90, 365, "
-     "3653 needed"),
-    ("dev", lambda each: each["container"].update(target="gpu"), "container.target: 'gpu' given; one of cpu, cuda needed"),
+    (
+        "dev",
+        lambda each: each.update(log_retention_days=8),
+        "log_retention_days: 8 given; one of 1, 7, 30, 90, 365, 3653 needed",
+    ),
+    (
+        "dev",
+        lambda each: each["container"].update(target="gpu"),
+        "container.target: 'gpu' given; one of cpu, cuda needed",
+    ),
     ("dev", lambda each: each["container"].update(tag="v1"), "container.tag: unknown; allowed here: image_uri, target"),
     # Mutable references.
-    ("dev", lambda each: each["container"].update(image_uri=IMAGE.partition("@")[0] + ":latest"),
-     "container.image_uri: '123456789012.dkr.ecr.eu-west-1.amazonaws.com/decision/server:latest' given; "),
-    ("dev", lambda each: each["container"].update(image_uri=f"docker.io/library/x@{DIGEST}"), "container.image_uri: 'docker"),
+    (
+        "dev",
+        lambda each: each["container"].update(image_uri=IMAGE.partition("@")[0] + ":latest"),
+        "container.image_uri: '123456789012.dkr.ecr.eu-west-1.amazonaws.com/decision/server:latest' given; ",
+    ),
+    (
+        "dev",
+        lambda each: each["container"].update(image_uri=f"docker.io/library/x@{DIGEST}"),
+        "container.image_uri: 'docker",
+    ),
     ("dev", lambda each: each["container"].update(image_uri=IMAGE[:-1]), "container.image_uri: "),
     ("dev", lambda each: each["container"].update(image_uri=IMAGE.replace("@", ":v1@")), "container.image_uri: "),
-    ("dev", lambda each: each.update(model={"model_data_url": "s3://bucket-1/model.tar.gz"}),
-     "model.model_data_url: 's3://bucket-1/model.tar.gz' given; s3://BUCKET/[PREFIX/]<64 hex>/model.tar.gz needed"),
-    ("dev", lambda each: each.update(model={"model_data_url": ARCHIVE.replace("s3:", "https:")}), "model.model_data_url: "),
+    (
+        "dev",
+        lambda each: each.update(model={"model_data_url": "s3://bucket-1/model.tar.gz"}),
+        "model.model_data_url: 's3://bucket-1/model.tar.gz' given; s3://BUCKET/[PREFIX/]<64 hex>/model.tar.gz needed",
+    ),
+    (
+        "dev",
+        lambda each: each.update(model={"model_data_url": ARCHIVE.replace("s3:", "https:")}),
+        "model.model_data_url: ",
+    ),
     ("dev", lambda each: each.update(model={}), "model: 0 of declaration, model_data_url given; exactly 1 needed"),
     ("dev", lambda each: each["model"].update(model_data_url=ARCHIVE), "model: 2 of declaration, model_data_url given"),
-    ("dev", lambda each: each.update(model={"declaration": "../elsewhere.toml"}), "model.declaration: '../elsewhere.toml' "
-     "given; model_packaging/declarations/NAME.toml needed"),
-    ("dev", lambda each: each.update(model={"declaration": "model_packaging/declarations/no.toml"}),
-     "model.declaration: 'model_packaging/declarations/no.toml' given; no such file; in that folder: qwen3.5-4b"),
+    (
+        "dev",
+        lambda each: each.update(model={"declaration": "../elsewhere.toml"}),
+        "model.declaration: '../elsewhere.toml' given; model_packaging/declarations/NAME.toml needed",
+    ),
+    (
+        "dev",
+        lambda each: each.update(model={"declaration": "model_packaging/declarations/no.toml"}),
+        "model.declaration: 'model_packaging/declarations/no.toml' given; no such file; in that folder: qwen3.5-4b",
+    ),
     # Fixed instances.
     ("dev", hosting(instance_type="c6i.large"), "hosting.instance_type: 'c6i.large' given; ml.FAMILY.SIZE needed"),
-    ("dev", hosting(instance_type="ml.c7g.xlarge"), "hosting.instance_type: 'ml.c7g.xlarge' given; ml.FAMILY.SIZE needed"),
-    ("dev", hosting(instance_type="ml.g5.xlarge"), "hosting.instance_type: 'ml.g5.xlarge' given; a GPU instance; "
-     "container.target is 'cpu'. Remedy: container.target 'cuda', or another instance"),
+    (
+        "dev",
+        hosting(instance_type="ml.c7g.xlarge"),
+        "hosting.instance_type: 'ml.c7g.xlarge' given; ml.FAMILY.SIZE needed",
+    ),
+    (
+        "dev",
+        hosting(instance_type="ml.g5.xlarge"),
+        "hosting.instance_type: 'ml.g5.xlarge' given; a GPU instance; "
+        "container.target is 'cpu'. Remedy: container.target 'cuda', or another instance",
+    ),
     ("dev", hosting(instance_type=5), "hosting.instance_type: 5 given; a non-empty string is needed"),
     ("dev", hosting(instance_count=0), "hosting.instance_count: 0 given; 1 to 100 allowed"),
     ("dev", hosting(instance_count=1.5), "hosting.instance_count: 1.5 given; a whole number is needed, 1 to 100"),
     ("dev", hosting(instance_count=True), "hosting.instance_count: True given; a whole number is needed, 1 to 100"),
-    ("dev", hosting(provision_timeout_seconds=600), "hosting.provision_timeout_seconds: 600 given; it belongs to "
-     "instance_pools; an instance_type has none"),
-    ("dev", hosting(model_download_timeout_seconds=59), "hosting.model_download_timeout_seconds: 59 given; 60 to 3600 allowed"),
+    (
+        "dev",
+        hosting(provision_timeout_seconds=600),
+        "hosting.provision_timeout_seconds: 600 given; it belongs to instance_pools; an instance_type has none",
+    ),
+    (
+        "dev",
+        hosting(model_download_timeout_seconds=59),
+        "hosting.model_download_timeout_seconds: 59 given; 60 to 3600 allowed",
+    ),
     ("dev", hosting(startup_timeout_seconds=3601), "hosting.startup_timeout_seconds: 3601 given; 60 to 3600 allowed"),
     # Pools.
-    ("prod", hosting(instance_pools=[]), "hosting.instance_pools: [] given; 0 types; 1 to 5 allowed, in order of preference"),
-    ("prod", hosting(instance_pools=[f"ml.g6.{size}xlarge" for size in (2, 4, 8, 12, 16, 24)]),
-     "hosting.instance_pools: ['ml.g6.2xlarge', 'ml.g6.4xlarge', 'ml.g6.8xlarge', 'ml.g6.12xlarge', 'ml.g6.16xlarge', "
-     "'ml.g6.24xlarge'] given; 6 types; 1 to 5 allowed"),
-    ("prod", hosting(instance_pools=["ml.g6.xlarge", "ml.g5.xlarge", "ml.g6.xlarge"]), "hosting.instance_pools: "
-     "['ml.g6.xlarge', 'ml.g5.xlarge', 'ml.g6.xlarge'] given; ml.g6.xlarge twice; each type has one priority"),
-    ("prod", hosting(instance_pools=["ml.g6.xlarge", "ml.c6i.xlarge"]), "hosting.instance_pools[1]: 'ml.c6i.xlarge' given; "
-     "a CPU instance; container.target is 'cuda'"),
-    ("prod", hosting(instance_pools=["ml.p3.2xlarge"]), "hosting.instance_pools[0]: 'ml.p3.2xlarge' given; ml.FAMILY.SIZE"),
-    ("prod", hosting(instance_pools="ml.g6.xlarge"), "hosting.instance_pools: 'ml.g6.xlarge' given; a list of strings is needed"),
-    ("prod", hosting(instance_type="ml.g6.xlarge"), "hosting: 2 of instance_pools, instance_type given; exactly 1 needed"),
-    ("prod", hosting(provision_timeout_seconds=299), "hosting.provision_timeout_seconds: 299 given; 300 to 3600 allowed"),
-    ("prod", lambda each: each["hosting"].pop("provision_timeout_seconds"), "hosting.provision_timeout_seconds: missing"),
+    (
+        "prod",
+        hosting(instance_pools=[]),
+        "hosting.instance_pools: [] given; 0 types; 1 to 5 allowed, in order of preference",
+    ),
+    (
+        "prod",
+        hosting(instance_pools=[f"ml.g6.{size}xlarge" for size in (2, 4, 8, 12, 16, 24)]),
+        "hosting.instance_pools: ['ml.g6.2xlarge', 'ml.g6.4xlarge', 'ml.g6.8xlarge', 'ml.g6.12xlarge', "
+        "'ml.g6.16xlarge', 'ml.g6.24xlarge'] given; 6 types; 1 to 5 allowed",
+    ),
+    (
+        "prod",
+        hosting(instance_pools=["ml.g6.xlarge", "ml.g5.xlarge", "ml.g6.xlarge"]),
+        "hosting.instance_pools: "
+        "['ml.g6.xlarge', 'ml.g5.xlarge', 'ml.g6.xlarge'] given; ml.g6.xlarge twice; each type has one priority",
+    ),
+    (
+        "prod",
+        hosting(instance_pools=["ml.g6.xlarge", "ml.c6i.xlarge"]),
+        "hosting.instance_pools[1]: 'ml.c6i.xlarge' given; a CPU instance; container.target is 'cuda'",
+    ),
+    ("prod", hosting(instance_pools=["ml.p3.2xlarge"]), "hosting.instance_pools[0]: 'ml.p3.2xlarge' given; ml.FAM"),
+    (
+        "prod",
+        hosting(instance_pools="ml.g6.xlarge"),
+        "hosting.instance_pools: 'ml.g6.xlarge' given; a list of strings is needed",
+    ),
+    (
+        "prod",
+        hosting(instance_type="ml.g6.xlarge"),
+        "hosting: 2 of instance_pools, instance_type given; exactly 1 needed",
+    ),
+    (
+        "prod",
+        hosting(provision_timeout_seconds=299),
+        "hosting.provision_timeout_seconds: 299 given; 300 to 3600 allowed",
+    ),
+    (
+        "prod",
+        lambda each: each["hosting"].pop("provision_timeout_seconds"),
+        "hosting.provision_timeout_seconds: missing",
+    ),
     ("prod", lambda each: each["container"].update(target="cpu"), "hosting.instance_pools: "),
     # Engine.
     ("dev", engine(n_threads=0), "engine.n_threads: 0 given; 1 to 512 allowed"),
     ("dev", engine(n_ctx=255), "engine.n_ctx: 255 given; 256 or more allowed"),
     ("dev", engine(n_ctx="4096"), "engine.n_ctx: '4096' given; a whole number is needed, 256 or more"),
     ("dev", engine(deadline_seconds=60), "engine.deadline_seconds: 60 given; 1 to 59 allowed"),
-    ("dev", engine(readout="words"), "engine.readout: 'words' given; one of letters, likelihood, letters-rotated needed"),
+    (
+        "dev",
+        engine(readout="words"),
+        "engine.readout: 'words' given; one of letters, likelihood, letters-rotated needed",
+    ),
     ("dev", engine(model_path="/tmp"), "engine.model_path: unknown; allowed here: deadline_seconds, "),
     ("dev", engine(prompt_version=""), "engine.prompt_version: '' given; a non-empty string is needed"),
-    ("dev", engine(n_gpu_layers=-1), "engine.n_gpu_layers: -1 given; container.target is 'cpu', which has no GPU; 0 allowed"),
-    ("prod", engine(n_gpu_layers=0), "engine.n_gpu_layers: 0 given; container.target is 'cuda' and no layer would run on it"),
-    ("prod", lambda each: each["engine"].pop("n_gpu_layers"), "engine.n_gpu_layers: not given; container.target is 'cuda' and no layer"),
-]  # fmt: skip
+    (
+        "dev",
+        engine(n_gpu_layers=-1),
+        "engine.n_gpu_layers: -1 given; container.target is 'cpu', which has no GPU; 0 allowed",
+    ),
+    (
+        "prod",
+        engine(n_gpu_layers=0),
+        "engine.n_gpu_layers: 0 given; container.target is 'cuda' and no layer would run on it",
+    ),
+    (
+        "prod",
+        lambda each: each["engine"].pop("n_gpu_layers"),
+        "engine.n_gpu_layers: not given; container.target is 'cuda' and no layer",
+    ),
+]
 
 
 @pytest.mark.parametrize(("name", "change", "expected"), CASES, ids=[case[2][:60] for case in CASES])

@@ -1,0 +1,341 @@
+"""What the templates must and must not say, by the numbered rules of the design and the faults that others reported."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from aws_cdk import RemovalPolicy, Stack
+
+from stacks.artifact_store import ArtifactStore
+from stacks.container_build import BASE_IMAGES
+
+from .conftest import Synthesize, Template, only, resources
+
+DIGEST_URI = re.compile(r"[^@\s:]+(?::\d+)?/[^@\s:]+@sha256:[0-9a-f]{64}")
+IMAGE = "123456789012.dkr.ecr.eu-west-1.amazonaws.com/decision/server@sha256:" + "ab" * 32
+ARCHIVE_KEY = "decision/" + "cd" * 32 + "/model.tar.gz"
+ENVIRONMENTS = ["local", "dev", "staging", "prod"]
+
+
+def variant(endpoint: Template) -> dict[str, Any]:
+    (found,) = only(endpoint, "AWS::SageMaker::EndpointConfig")["Properties"]["ProductionVariants"]
+    assert isinstance(found, dict)
+    return found
+
+
+def runs(endpoint: Template) -> dict[str, dict[str, Any]]:
+    return {each["Properties"]["Kind"]: each for each in resources(endpoint, "Custom::BuildRun")}
+
+
+def logical_id(template: Template, type_: str) -> str:
+    (found,) = [name for name, each in template["Resources"].items() if each["Type"] == type_]
+    return str(found)
+
+
+# Rules 1 to 8 of the stacks.
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_builds_run_in_the_stack_that_uses_their_results(synthesize: Synthesize, name: str) -> None:
+    templates = synthesize(name)
+    assert set(runs(templates["endpoint"])) == {"model", "image"}
+    assert not resources(templates["builds"], "Custom::BuildRun")
+    container = only(templates["endpoint"], "AWS::SageMaker::Model")["Properties"]["PrimaryContainer"]
+    (image_run,) = [k for k, v in templates["endpoint"]["Resources"].items() if v["Properties"].get("Kind") == "image"]
+    (model_run,) = [k for k, v in templates["endpoint"]["Resources"].items() if v["Properties"].get("Kind") == "model"]
+    assert container["Image"] == {"Fn::GetAtt": [image_run, "Uri"]}
+    assert {"Fn::GetAtt": [model_run, "Key"]} in container["ModelDataUrl"]["Fn::Join"][1]
+
+
+def test_only_names_roles_and_the_service_token_cross_stacks(synthesize: Synthesize) -> None:
+    templates = synthesize("dev")
+    exported = {
+        json.dumps(output["Value"], sort_keys=True)
+        for stack in ("artifacts", "builds")
+        for output in templates[stack]["Outputs"].values()
+        if "Export" in output
+    }
+    kinds = set()
+    for value in exported:
+        parsed = json.loads(value)
+        name = parsed["Ref"] if "Ref" in parsed else parsed["Fn::GetAtt"][0]
+        type_ = next(
+            template["Resources"][name]["Type"] for template in templates.values() if name in template["Resources"]
+        )
+        kinds.add((type_, parsed.get("Fn::GetAtt", [None, "Ref"])[1]))
+    assert kinds == {
+        ("AWS::S3::Bucket", "Ref"),
+        ("AWS::S3::Bucket", "Arn"),
+        ("AWS::ECR::Repository", "Ref"),
+        ("AWS::ECR::Repository", "Arn"),
+        ("AWS::CodeBuild::Project", "Ref"),
+        ("AWS::Lambda::Function", "Arn"),
+    }
+
+
+def test_a_changed_model_and_image_leave_the_other_stacks_as_they_were(synthesize: Synthesize) -> None:
+    one = synthesize("staging")
+    two = synthesize(
+        "staging",
+        changes={"model": {"declaration": "model_packaging/declarations/smollm2-135m-instruct-q8_0.toml"}},
+    )
+    assert one["artifacts"] == two["artifacts"]
+    assert one["builds"] == two["builds"]
+    assert one["endpoint"] != two["endpoint"]
+
+
+def test_a_build_ends_before_everyone_who_waits_for_it(synthesize: Synthesize) -> None:
+    builds = synthesize("dev")["builds"]
+    projects = resources(builds, "AWS::CodeBuild::Project")
+    assert [each["Properties"]["TimeoutInMinutes"] for each in projects] == [55, 55]
+    assert all(each["Properties"]["QueuedTimeoutInMinutes"] <= 5 for each in projects)
+    machine = json.dumps(only(builds, "AWS::StepFunctions::StateMachine")["Properties"]["DefinitionString"])
+    (interval,) = re.findall(r'IntervalSeconds\\+":(\d+)', machine)
+    (attempts,) = re.findall(r'MaxAttempts\\+":(\d+)', machine)
+    assert 55 * 60 < int(interval) * int(attempts) <= 60 * 60
+
+
+def test_source_and_trigger_come_with_each_run_and_stand_in_no_project(synthesize: Synthesize) -> None:
+    templates = synthesize("dev")
+    for project in resources(templates["builds"], "AWS::CodeBuild::Project"):
+        names = {each["Name"] for each in project["Properties"]["Environment"]["EnvironmentVariables"]}
+        assert names <= {"ARTIFACT_BUCKET", "REPOSITORY_NAME", "REPOSITORY_URI"}
+    for run in runs(templates["endpoint"]).values():
+        assert re.fullmatch(r"[0-9a-f]{64}", run["Properties"]["Trigger"])
+        assert re.fullmatch(r"/[0-9a-f]{64}\.zip", run["Properties"]["SourceLocation"]["Fn::Join"][1][-1])
+
+
+@pytest.mark.parametrize(("name", "target"), [("dev", "cpu"), ("prod", "cuda")])
+def test_the_image_is_built_from_its_targets_base_by_digest(synthesize: Synthesize, name: str, target: str) -> None:
+    variables = runs(synthesize(name)["endpoint"])["image"]["Properties"]["Variables"]
+    assert variables == {"TARGET": target, "BASE_IMAGE": BASE_IMAGES["cpu" if target == "cpu" else "cuda"]}
+    assert DIGEST_URI.fullmatch(variables["BASE_IMAGE"])
+
+
+def test_a_pinned_image_and_archive_are_served_without_any_build(synthesize: Synthesize) -> None:
+    endpoint = synthesize(
+        "dev",
+        changes={
+            "container": {"target": "cpu", "image_uri": IMAGE},
+            "model": {"model_data_url": f"s3://my-models/{ARCHIVE_KEY}"},
+        },
+    )["endpoint"]
+    assert not resources(endpoint, "Custom::BuildRun")
+    container = only(endpoint, "AWS::SageMaker::Model")["Properties"]["PrimaryContainer"]
+    assert container["Image"] == IMAGE
+    assert container["ModelDataUrl"] == f"s3://my-models/{ARCHIVE_KEY}"
+    policy = json.dumps(only(endpoint, "AWS::IAM::Policy"))
+    assert ":s3:::my-models/decision/" + "cd" * 32 + "/*" in policy
+    assert ":ecr:eu-west-1:123456789012:repository/decision/server" in policy
+
+
+# F10: an update updates the endpoint.
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_model_and_endpoint_config_have_generated_names_and_the_endpoint_a_stable_one(
+    synthesize: Synthesize, name: str
+) -> None:
+    endpoint = synthesize(name)["endpoint"]
+    assert "ModelName" not in only(endpoint, "AWS::SageMaker::Model")["Properties"]
+    config = only(endpoint, "AWS::SageMaker::EndpointConfig")["Properties"]
+    assert "EndpointConfigName" not in config
+    assert config["ProductionVariants"][0]["ModelName"] == {
+        "Fn::GetAtt": [logical_id(endpoint, "AWS::SageMaker::Model"), "ModelName"]
+    }
+    properties = only(endpoint, "AWS::SageMaker::Endpoint")["Properties"]
+    assert properties["EndpointName"] == f"decision-{name}"
+    assert properties["EndpointConfigName"] == {
+        "Fn::GetAtt": [logical_id(endpoint, "AWS::SageMaker::EndpointConfig"), "EndpointConfigName"]
+    }
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"engine": {"n_ctx": 8192}},
+        {"container": {"target": "cpu", "image_uri": IMAGE}},
+        {"model": {"model_data_url": f"s3://my-models/{ARCHIVE_KEY}"}},
+        {
+            "hosting": {
+                "instance_type": "ml.c7i.4xlarge",
+                "instance_count": 2,
+                "model_download_timeout_seconds": 900,
+                "startup_timeout_seconds": 900,
+            }
+        },
+    ],
+    ids=["environment", "image", "model", "instance"],
+)
+def test_a_change_never_touches_a_property_that_would_replace_the_endpoint(
+    synthesize: Synthesize, changes: dict[str, Any]
+) -> None:
+    before, after = synthesize("dev")["endpoint"], synthesize("dev", changes=changes)["endpoint"]
+    type_ = "AWS::SageMaker::Endpoint"
+    assert logical_id(before, type_) == logical_id(after, type_)
+    assert only(before, type_)["Properties"] == only(after, type_)["Properties"]
+    assert before["Resources"] != after["Resources"]
+
+
+def test_an_update_moves_all_traffic_at_once_to_a_fleet_that_is_well(synthesize: Synthesize) -> None:
+    config = only(synthesize("prod")["endpoint"], "AWS::SageMaker::Endpoint")["Properties"]["DeploymentConfig"]
+    assert config == {
+        "BlueGreenUpdatePolicy": {
+            "TrafficRoutingConfiguration": {"Type": "ALL_AT_ONCE", "WaitIntervalInSeconds": 0},
+            "TerminationWaitInSeconds": 60,
+        }
+    }
+
+
+# F12: pools on the GPU, a fixed type on the CPU.
+
+
+def test_gpu_pools_have_priorities_an_inference_ami_and_no_instance_type(synthesize: Synthesize) -> None:
+    found = variant(synthesize("prod")["endpoint"])
+    assert found["InstancePools"] == [
+        {"InstanceType": "ml.g6e.xlarge", "Priority": 1},
+        {"InstanceType": "ml.g6.2xlarge", "Priority": 2},
+        {"InstanceType": "ml.g5.2xlarge", "Priority": 3},
+        {"InstanceType": "ml.g4dn.2xlarge", "Priority": 4},
+    ]
+    assert "InstanceType" not in found
+    assert found["InferenceAmiVersion"] == "al2023-ami-sagemaker-inference-gpu-4-1"
+    assert found["VariantInstanceProvisionTimeoutInSeconds"] == 1200
+
+
+@pytest.mark.parametrize(
+    ("name", "instance_type"),
+    [("local", "ml.c6i.large"), ("dev", "ml.c6i.2xlarge"), ("staging", "ml.c6i.8xlarge")],
+)
+def test_a_cpu_endpoint_has_a_fixed_type_and_nothing_of_the_gpus(
+    synthesize: Synthesize, name: str, instance_type: str
+) -> None:
+    found = variant(synthesize(name)["endpoint"])
+    assert found["InstanceType"] == instance_type
+    assert not {"InstancePools", "InferenceAmiVersion", "VariantInstanceProvisionTimeoutInSeconds"} & set(found)
+
+
+def test_a_fixed_gpu_instance_has_the_inference_ami_too(synthesize: Synthesize) -> None:
+    hosting = {
+        "instance_type": "ml.g6.2xlarge",
+        "instance_count": 1,
+        "model_download_timeout_seconds": 1200,
+        "startup_timeout_seconds": 1200,
+    }
+    found = variant(synthesize("prod", changes={"hosting": hosting})["endpoint"])
+    assert found["InstanceType"] == "ml.g6.2xlarge"
+    assert found["InferenceAmiVersion"] == "al2023-ami-sagemaker-inference-gpu-4-1"
+    assert "InstancePools" not in found
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_every_variant_states_its_timeouts_and_its_routing(synthesize: Synthesize, name: str) -> None:
+    found = variant(synthesize(name)["endpoint"])
+    assert 60 <= found["ModelDataDownloadTimeoutInSeconds"] <= 3600
+    assert 60 <= found["ContainerStartupHealthCheckTimeoutInSeconds"] <= 3600
+    assert found["RoutingConfig"] == {"RoutingStrategy": "LEAST_OUTSTANDING_REQUESTS"}
+    assert found["InitialInstanceCount"] == 1
+
+
+def test_the_containers_variables_are_those_of_the_engine_settings(synthesize: Synthesize) -> None:
+    model = only(synthesize("prod")["endpoint"], "AWS::SageMaker::Model")["Properties"]["PrimaryContainer"]
+    assert model["Environment"] == {"DECISION_N_CTX": "4096", "DECISION_N_GPU_LAYERS": "-1"}
+
+
+# F14: what is kept, and what is said of it.
+
+
+def test_bucket_and_repository_are_kept_under_generated_names(synthesize: Synthesize) -> None:
+    artifacts = synthesize("dev")["artifacts"]
+    bucket, repository = only(artifacts, "AWS::S3::Bucket"), only(artifacts, "AWS::ECR::Repository")
+    for each in (bucket, repository):
+        assert each["DeletionPolicy"] == each["UpdateReplacePolicy"] == "Retain"
+    assert "BucketName" not in bucket["Properties"]
+    assert not {"RepositoryName", "EmptyOnDelete"} & set(repository["Properties"])
+    assert not resources(artifacts, "Custom::S3AutoDeleteObjects")
+    left = json.dumps(artifacts["Outputs"]["LeftByDestroy"]["Value"])
+    assert logical_id(artifacts, "AWS::S3::Bucket") in left
+    assert logical_id(artifacts, "AWS::ECR::Repository") in left
+
+
+def test_an_ephemeral_environment_empties_and_deletes_both(synthesize: Synthesize) -> None:
+    artifacts = synthesize("dev", changes={"ephemeral": True})["artifacts"]
+    bucket, repository = only(artifacts, "AWS::S3::Bucket"), only(artifacts, "AWS::ECR::Repository")
+    for each in (bucket, repository):
+        assert each["DeletionPolicy"] == each["UpdateReplacePolicy"] == "Delete"
+    assert repository["Properties"]["EmptyOnDelete"] is True
+    assert only(artifacts, "Custom::S3AutoDeleteObjects")["Properties"]["BucketName"] == {
+        "Ref": logical_id(artifacts, "AWS::S3::Bucket")
+    }
+    assert artifacts["Outputs"]["LeftByDestroy"]["Value"] == "nothing"
+
+
+@pytest.mark.parametrize(("removal_policy", "empty"), [(RemovalPolicy.RETAIN, True), (RemovalPolicy.DESTROY, False)])
+def test_a_store_that_is_kept_and_emptied_or_deleted_and_not_emptied_is_refused(
+    removal_policy: RemovalPolicy, empty: bool
+) -> None:
+    with pytest.raises(ValueError, match=r"Store: removal policy .* allowed: RETAIN and False"):
+        ArtifactStore(Stack(), "Store", removal_policy=removal_policy, empty_on_delete=empty)
+
+
+def test_nothing_in_the_bucket_expires_but_uploads_that_failed(synthesize: Synthesize) -> None:
+    properties = only(synthesize("dev")["artifacts"], "AWS::S3::Bucket")["Properties"]
+    (rule,) = properties["LifecycleConfiguration"]["Rules"]
+    assert {key for key in rule if "Expiration" in key} == set()
+    assert rule["AbortIncompleteMultipartUpload"] == {"DaysAfterInitiation": 3}
+    assert properties["VersioningConfiguration"] == {"Status": "Enabled"}
+    assert properties["PublicAccessBlockConfiguration"] == {
+        "BlockPublicAcls": True,
+        "BlockPublicPolicy": True,
+        "IgnorePublicAcls": True,
+        "RestrictPublicBuckets": True,
+    }
+
+
+def test_the_bucket_refuses_what_does_not_come_by_tls(synthesize: Synthesize) -> None:
+    statements = only(synthesize("dev")["artifacts"], "AWS::S3::BucketPolicy")["Properties"]["PolicyDocument"][
+        "Statement"
+    ]
+    denied = [each for each in statements if each["Effect"] == "Deny"]
+    assert {"Bool": {"aws:SecureTransport": "false"}} in [each["Condition"] for each in denied]
+    assert all(each["Action"] == "s3:*" and each["Principal"] == {"AWS": "*"} for each in denied)
+
+
+def test_images_are_scanned_and_their_tags_cannot_be_moved(synthesize: Synthesize) -> None:
+    properties = only(synthesize("dev")["artifacts"], "AWS::ECR::Repository")["Properties"]
+    assert properties["ImageTagMutability"] == "IMMUTABLE"
+    assert properties["ImageScanningConfiguration"] == {"ScanOnPush": True}
+
+
+@pytest.mark.parametrize("stack", ["builds", "endpoint"])
+def test_every_log_has_a_life_span_and_goes_with_its_stack(synthesize: Synthesize, stack: str) -> None:
+    groups = resources(synthesize("prod")[stack], "AWS::Logs::LogGroup")
+    assert groups
+    for group in groups:
+        assert group["Properties"]["RetentionInDays"] == 90
+        assert group["DeletionPolicy"] == "Delete"
+
+
+def test_the_endpoints_log_is_there_before_the_endpoint_writes_to_it(synthesize: Synthesize) -> None:
+    endpoint = synthesize("dev")["endpoint"]
+    group = only(endpoint, "AWS::Logs::LogGroup")
+    assert group["Properties"]["LogGroupName"] == "/aws/sagemaker/Endpoints/decision-dev"
+    assert logical_id(endpoint, "AWS::Logs::LogGroup") in only(endpoint, "AWS::SageMaker::Endpoint")["DependsOn"]
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_the_outputs_tell_what_to_call_and_what_runs_there(synthesize: Synthesize, name: str) -> None:
+    templates = synthesize(name)
+    assert {"EndpointName", "ImageUri", "ModelDataUrl"} <= set(templates["endpoint"]["Outputs"])
+    assert {"BucketName", "RepositoryUri", "LeftByDestroy"} <= set(templates["artifacts"]["Outputs"])
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_no_template_names_an_image_by_tag(synthesize: Synthesize, name: str) -> None:
+    text = json.dumps(synthesize(name))
+    for image in re.findall(r"[a-z0-9.-]+\.(?:ecr\.aws|amazonaws\.com)/[A-Za-z0-9._/-]+[:@][A-Za-z0-9:._-]+", text):
+        assert DIGEST_URI.fullmatch(image), image
+    assert "docker.io" not in text
