@@ -25,7 +25,7 @@ class Metrics:
     """Callers say what happened; the names and units are here."""
 
     def __init__(self) -> None:
-        disable_created_metrics()  # a second series for each counter, which nobody asked for
+        disable_created_metrics()  # type: ignore[no-untyped-call] # a second series for each counter, which nobody asked for
         registry = self._registry = CollectorRegistry()
         self._requests = Counter(
             "decision_requests",

@@ -27,7 +27,12 @@ def gguf(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(gguf: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    settings = {"DECISION_MODEL_PATH": str(gguf), "DECISION_N_CTX": "1024", "DECISION_MAX_BODY_BYTES": "600000"}
+    settings = {
+        "DECISION_MODEL_PATH": str(gguf),
+        "DECISION_N_CTX": "1024",
+        "DECISION_N_THREADS": "1",
+        "DECISION_MAX_BODY_BYTES": "600000",
+    }
     elsewhere = tmp_path_factory.mktemp("elsewhere")  # `serve` works from any directory
     with Server([*SERVE, "serve"], elsewhere / "log", settings, cwd=elsewhere) as started:
         yield started
