@@ -44,7 +44,7 @@ class _Build:
         }
 
     def run(self) -> tuple[str, str]:
-        """The phase that failed, or "", and all that was said. A failed build still has its post_build, as in CodeBuild."""
+        """The phase that failed, or "", and all that was said. A failed build has its post_build, as in CodeBuild."""
         spec = yaml.safe_load((ROOT / "model_packaging" / "buildspec.yml").read_text())
         failed, said = "", ""
         for phase in ("install", "pre_build", "build", "post_build"):
