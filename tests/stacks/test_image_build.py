@@ -1,0 +1,213 @@
+"""The steps of the image build, with a `docker` on the PATH that writes down what it is asked (F13)."""
+
+from __future__ import annotations
+
+import base64
+import json
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3
+import image_build
+import pytest
+import yaml
+from botocore.stub import Stubber
+
+ROOT = Path(__file__).resolve().parents[2]
+TRIGGER = "1f" * 32
+TAG = f"cpu-{TRIGGER[:32]}"
+REPOSITORY = "123456789012.dkr.ecr.us-east-1.amazonaws.com/images"
+BASE = "public.ecr.aws/deep-learning-containers/llama-cpp@sha256:" + "4c" * 32
+DIGEST = "sha256:" + "3d" * 32
+DOCKER_V2 = "application/vnd.docker.distribution.manifest.v2+json"
+VARIABLES = {
+    "ARTIFACT_BUCKET": "artifacts",
+    "BASE_IMAGE": BASE,
+    "REPOSITORY_NAME": "images",
+    "REPOSITORY_URI": REPOSITORY,
+    "TARGET": "cpu",
+    "TRIGGER": TRIGGER,
+}
+FAKE_DOCKER = """#!/bin/sh
+echo "$*" >> "$DOCKER_CALLS"
+[ "$1" = login ] && cat >> "$DOCKER_CALLS" && echo >> "$DOCKER_CALLS"
+[ "$1" = image ] && echo "${DOCKER_PLATFORM:-linux/amd64}"
+[ "$1" != "$DOCKER_FAILS" ]
+"""
+
+
+class Build:
+    """Stubbed clients, and the docker calls that were made."""
+
+    def __init__(self, calls: Path) -> None:
+        self.calls_file = calls
+        self.clients = {
+            name: boto3.client(
+                name, region_name="us-east-1", aws_access_key_id="testing", aws_secret_access_key="testing"
+            )
+            for name in ("s3", "ecr", "ecr-public")
+        }
+        self.stubs = {name: Stubber(client) for name, client in self.clients.items()}
+        self.regions: list[tuple[str, str | None]] = []
+
+    def client(self, name: str, *, region_name: str | None = None) -> Any:
+        self.regions.append((name, region_name))
+        return self.clients[name]
+
+    @property
+    def docker(self) -> list[str]:
+        return self.calls_file.read_text().splitlines() if self.calls_file.exists() else []
+
+    def image(self, *, found: bool, media_type: str = DOCKER_V2) -> None:
+        image = {"imageId": {"imageDigest": DIGEST}, "imageManifest": "{}", "imageManifestMediaType": media_type}
+        missing = {"imageId": {"imageTag": TAG}, "failureCode": "ImageNotFound", "failureReason": "not found"}
+        self.stubs["ecr"].add_response(
+            "batch_get_image",
+            {"images": [image], "failures": []} if found else {"images": [], "failures": [missing]},
+            {
+                "repositoryName": "images",
+                "imageIds": [{"imageTag": TAG}],
+                "acceptedMediaTypes": [DOCKER_V2, "application/vnd.oci.image.manifest.v1+json"],
+            },
+        )
+
+
+@pytest.fixture
+def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Build]:
+    docker = tmp_path / "bin" / "docker"
+    docker.parent.mkdir()
+    docker.write_text(FAKE_DOCKER)
+    docker.chmod(docker.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("PATH", str(docker.parent), prepend=":")
+    monkeypatch.setenv("DOCKER_CALLS", str(tmp_path / "calls"))
+    for name, value in VARIABLES.items():
+        monkeypatch.setenv(name, value)
+    stubbed = Build(tmp_path / "calls")
+    monkeypatch.setattr(boto3, "client", stubbed.client)
+    for stub in stubbed.stubs.values():
+        stub.activate()
+    yield stubbed
+    for stub in stubbed.stubs.values():
+        stub.assert_no_pending_responses()
+
+
+def test_login_is_to_the_registry_that_is_pushed_to_and_the_one_that_is_pulled_from(build: Build) -> None:
+    def token(password: str) -> str:
+        return base64.b64encode(f"AWS:{password}".encode()).decode()
+
+    build.stubs["ecr"].add_response(
+        "get_authorization_token", {"authorizationData": [{"authorizationToken": token("one")}]}, {}
+    )
+    build.stubs["ecr-public"].add_response(
+        "get_authorization_token", {"authorizationData": {"authorizationToken": token("two")}}, {}
+    )
+    assert image_build.main(["login"]) == 0
+    assert build.docker == [
+        "login --username AWS --password-stdin 123456789012.dkr.ecr.us-east-1.amazonaws.com",
+        "one",
+        "login --username AWS --password-stdin public.ecr.aws",
+        "two",
+    ]
+    assert ("ecr-public", "us-east-1") in build.regions
+
+
+def test_an_image_that_the_registry_holds_is_not_built_again(build: Build, capsys: pytest.CaptureFixture[str]) -> None:
+    build.image(found=True)
+    assert image_build.main(["build"]) == 0
+    assert build.docker == []
+    assert "nothing to build" in capsys.readouterr().out
+
+
+def test_the_image_is_built_without_attestations_checked_and_then_pushed(build: Build) -> None:
+    build.image(found=False)
+    assert image_build.main(["build"]) == 0
+    assert build.docker == [
+        "build --provenance=false --sbom=false --platform linux/amd64 --target cpu"
+        f" --build-arg BASE_IMAGE={BASE} -t {REPOSITORY}:{TAG} -f container/Dockerfile container",
+        f"image inspect --format {{{{.Os}}}}/{{{{.Architecture}}}} {REPOSITORY}:{TAG}",
+        f"push {REPOSITORY}:{TAG}",
+    ]
+
+
+def test_nothing_is_pushed_after_a_build_that_failed(
+    build: Build, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("DOCKER_FAILS", "build")
+    build.image(found=False)
+    assert image_build.main(["build"]) == 1
+    assert [each.split()[0] for each in build.docker] == ["build"]
+    assert "image_build.py build: docker build: exit status 1" in capsys.readouterr().err
+
+
+def test_an_image_of_another_platform_is_not_pushed(
+    build: Build, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("DOCKER_PLATFORM", "linux/arm64")
+    build.image(found=False)
+    assert image_build.main(["build"]) == 1
+    assert [each.split()[0] for each in build.docker] == ["build", "image"]
+    assert "platform 'linux/arm64' built; 'linux/amd64' needed" in capsys.readouterr().err
+
+
+def test_the_result_names_the_digest_that_the_registry_holds(build: Build) -> None:
+    build.image(found=True)
+    result = {"kind": "image", "trigger": TRIGGER, "tag": TAG, "digest": DIGEST, "uri": f"{REPOSITORY}@{DIGEST}"}
+    build.stubs["s3"].add_response(
+        "put_object",
+        {},
+        {
+            "Bucket": "artifacts",
+            "Key": f"results/image-{TRIGGER}.json",
+            "Body": json.dumps(result, indent=2).encode(),
+            "ContentType": "application/json",
+        },
+    )
+    assert image_build.main(["record"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("found", "media_type", "expected"),
+    [
+        (False, DOCKER_V2, "not in the registry"),
+        (True, "application/vnd.oci.image.index.v1+json", "manifest of type 'application/vnd.oci.image.index.v1+json'"),
+    ],
+)
+def test_no_result_is_written_for_an_image_that_cannot_be_served(
+    build: Build, capsys: pytest.CaptureFixture[str], found: bool, media_type: str, expected: str
+) -> None:
+    build.image(found=found, media_type=media_type)
+    assert image_build.main(["record"]) == 1
+    assert expected in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("BASE_IMAGE", "public.ecr.aws/deep-learning-containers/llama-cpp:server-sagemaker-cpu-v1"),
+        ("BASE_IMAGE", "docker.io/library/python@sha256:" + "4c" * 32),
+        ("TARGET", "gpu"),
+        ("TRIGGER", "abc"),
+        ("REPOSITORY_NAME", ""),
+    ],
+)
+def test_a_variable_that_is_no_good_stops_the_build_before_docker(
+    build: Build, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str, value: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    assert image_build.main(["build"]) == 1
+    assert f"{name}: {value!r} given" in capsys.readouterr().err
+    assert build.docker == []
+
+
+def test_an_unknown_step_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert image_build.main(["publish"]) == 2
+    assert "login|build|record" in capsys.readouterr().err
+
+
+def test_the_buildspec_runs_the_steps_in_order_and_nothing_after_a_failed_one() -> None:
+    phases = yaml.safe_load((ROOT / "container" / "buildspec.yml").read_text())["phases"]
+    steps = [command for name in ("pre_build", "build") for command in phases[name]["commands"]]
+    assert steps == [f"python3 container/image_build.py {step}" for step in ("login", "build", "record")]
+    assert "post_build" not in phases  # CodeBuild runs it after a failure too
