@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from local.images import dockerfile, modes, venv_build
+from local.images import buildah_build, dockerfile, modes, venv_build
 from local.images.errors import ImageError
 from local.images.paths import ROOT, Cache
 from local.images.reference import Reference
@@ -93,8 +93,6 @@ def _build(options: argparse.Namespace, environ: Mapping[str, str]) -> None:
     mode = modes.choose(environ)
     _say(f"mode {mode.name}: {mode.reason}")
     if mode.name == "buildah":
-        from local.images import buildah_build
-
         digest = buildah_build.build(
             options.context,
             dockerfile=file,

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from local.images.base_stand_in import debian_release
 from local.images.errors import ImageError
 
 SETTING = "LOCAL_IMAGE_MODE"
@@ -44,4 +45,6 @@ def _obstacle_to_buildah() -> str | None:
             return f"{tool} is not installed"
     if os.geteuid() != 0:
         return "buildah is used as root alone, and this is another user"
+    if debian_release() is None:
+        return "the stand-in for the base image is made on Debian alone, and this is another system"
     return None

@@ -1,0 +1,73 @@
+"""`docker build` by buildah: the real Dockerfile, on a stand-in for the base image, into the local store."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from local.images import base_stand_in, pip_settings, venv_runtime
+from local.images.buildah import Buildah
+from local.images.dockerfile import ResolvedTarget
+from local.images.errors import ImageError
+from local.images.oci import Manifest
+from local.images.paths import Cache
+from local.images.reference import Reference
+from local.images.run import RUNTIME_LABEL
+from local.images.store import ImageStore
+
+BASE_ARGUMENT = "BASE_IMAGE"
+PIP_ARGUMENT = "PIP_CONFIG_FILE"
+
+
+def build(
+    context: Path,
+    *,
+    dockerfile: Path,
+    target_name: str,
+    target: ResolvedTarget,
+    arguments: Mapping[str, str],
+    reference: Reference,
+    platform: str,
+    cache: Cache,
+    say: Callable[[str], None],
+) -> str:
+    """Stores the image. Returns its digest, the same for the same source. Raises ImageError."""
+    buildah = Buildah.below(cache.buildah)
+    say(f"storage driver {buildah.driver}")
+    requirements = (context / "requirements.txt").read_text()
+    libraries = venv_runtime.native_libraries(requirements, cache=cache)
+    base = base_stand_in.make(buildah, libraries=libraries, cache=cache, say=say)
+    say(f"{target.base_image} is not pulled; {base} stands in for it")
+    with tempfile.TemporaryDirectory(prefix="pip-") as folder:
+        chosen = {**arguments, BASE_ARGUMENT: base, PIP_ARGUMENT: pip_settings.write(Path(folder))}
+        given = [word for name, value in chosen.items() for word in ("--build-arg", f"{name}={value}")]
+        buildah.follow(
+            "build", "--isolation=chroot", "--pull-never", "--layers", "--timestamp", "0", "--platform", platform,
+            "--label", f"{RUNTIME_LABEL}=chroot", "--volume", f"{folder}:{pip_settings.MOUNT_POINT}:ro",
+            "--ignorefile", str(context / ".dockerignore"), "--file", str(dockerfile), "--target", target_name,
+            *given, "--tag", str(reference), str(context), say=say,
+        )  # fmt: skip
+    return _export(buildah, reference, ImageStore(cache.image_store), cache)
+
+
+def _export(buildah: Buildah, reference: Reference, store: ImageStore, cache: Cache) -> str:
+    """Moves the image out of buildah's storage as OCI blobs; layers stay uncompressed, which is quicker and stable."""
+    folder = Path(tempfile.mkdtemp(dir=cache.buildah, prefix="export-"))
+    try:
+        buildah.run("push", "--format", "oci", "--disable-compression", str(reference), f"oci:{folder}:image")
+        entries = json.loads((folder / "index.json").read_bytes())["manifests"]
+        if len(entries) != 1:
+            raise ImageError(f"{reference}: {len(entries)} manifests exported, one expected")
+        blobs = folder / "blobs" / "sha256"
+        manifest_bytes = (blobs / entries[0]["digest"].removeprefix("sha256:")).read_bytes()
+        manifest = Manifest.read(manifest_bytes)
+        for descriptor in (manifest.config, *manifest.layers):
+            store.adopt(blobs / descriptor.digest.removeprefix("sha256:"), digest=descriptor.digest)
+        digest = store.put(manifest_bytes)
+        store.tag(reference, digest=digest, media_type=entries[0]["mediaType"])
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return digest
