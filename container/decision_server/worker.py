@@ -38,7 +38,7 @@ SLOW_READERS = 32  # messages waited for at once
 SPARE_THREADS = 8  # for /ping, /metrics and refusals
 DRAIN_SECONDS = 20.0
 _STOPPING_READ_SECONDS = 2.0  # what a message under way still gets once draining has begun
-_SEND_TIMEOUT_SECONDS = 10  # for a client that does not read its answer
+_SEND_TIMEOUT_SECONDS = 5  # without progress; for a client that does not read its answer
 _LINGER_SECONDS = 1.0
 _POLL_MILLISECONDS = 200
 
