@@ -89,19 +89,24 @@ def down(workspace: Workspace, *, console: Console) -> None:
         emulator_process.stop(workspace)
         return
     try:
-        with watching(emulator.url, console.step):
-            console.step("cdk destroy --all")
-            cdk.run(
-                workspace, emulator.url, ["destroy", "--all", "--force", "-c", f"env={ENVIRONMENT}"], say=console.step
-            )
-        for line in left_behind(emulator.url):
-            console.step(f"left behind by cdk destroy: {line}")
-    except cdk.CdkFailed as error:
-        _explain(error, workspace, emulator.url, set(), console)
-        raise CommandFailed from error
+        destroy(workspace, emulator.url, console=console)
     finally:
         emulator_process.stop(workspace)
         console.step("emulator stopped; all it held is gone")
+
+
+def destroy(workspace: Workspace, url: str, *, console: Console) -> None:
+    """Destroys the stacks and says what they leave behind."""
+    command = ["destroy", "--all", "--force", "-c", f"env={ENVIRONMENT}"]
+    try:
+        with watching(url, console.step):
+            console.step("cdk destroy --all")
+            cdk.run(workspace, url, command, say=console.step)
+    except cdk.CdkFailed as error:
+        _explain(error, workspace, url, set(), console)
+        raise CommandFailed from error
+    for line in left_behind(url):
+        console.step(f"left behind by cdk destroy: {line}")
 
 
 def left_behind(url: str) -> list[str]:

@@ -20,6 +20,7 @@ from local.workspace import Workspace
 
 DEFAULT_PORT = 4566
 START_SECONDS = 60.0
+_started: dict[int, subprocess.Popen[bytes]] = {}  # by this very process
 
 
 class EmulatorError(Exception):
@@ -67,6 +68,7 @@ def start(workspace: Workspace, *, port: int, runner: str | None = None) -> Runn
             stderr=subprocess.STDOUT,
             start_new_session=True,  # a Ctrl-C at the terminal must not end it before the stacks are gone
         )
+    _started[process.pid] = process
     emulator = RunningEmulator(pid=process.pid, port=port)
     _pid_file(workspace).write_text(json.dumps(asdict(emulator)))
     try:
@@ -142,8 +144,8 @@ def _await_end(pid: int) -> None:
     """
     deadline = time.monotonic() + 45  # a container has 30 s to end
     while time.monotonic() < deadline:
-        with contextlib.suppress(ChildProcessError):
-            os.waitpid(pid, os.WNOHANG)  # when it is our own child, or it stays a zombie
+        if pid in _started and _started[pid].poll() is not None:  # our own child stays a zombie until it is asked
+            del _started[pid]
         try:
             os.killpg(pid, 0)
         except (ProcessLookupError, PermissionError):

@@ -55,6 +55,7 @@ def install(settings: EmulatorSettings, inherited: dict[str, str]) -> Callable[[
     cloudformation_types.register(sagemaker)
     autoscaling_types.register()
     host.install_blocking_types()
+    host.install_content_types()
     builds = CodeBuildService(
         host.BuildRegistry(),
         BuildTools(

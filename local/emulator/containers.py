@@ -98,7 +98,7 @@ class Container:
         threading.Thread(target=self._supervise, daemon=True, name="container-supervisor").start()
 
     def _supervise(self) -> None:
-        pause = 1.0
+        pause = 0.5
         while not self._stopping.is_set():
             started = time.monotonic()
             code = None

@@ -87,6 +87,7 @@ def register_service(name: str, patterns: Mapping[str, Any], answer: Callable[[H
         return await call
 
     gateway.SERVICE_HANDLERS[name] = handle
+    _OWN_SERVICES.add(name)
     # The router takes the first match, and its own patterns are wide: ours go first.
     known = dict(router.SERVICE_PATTERNS)
     router.SERVICE_PATTERNS.clear()
@@ -108,6 +109,18 @@ def register_resource_type(name: str, resource: ResourceType) -> None:
 
 
 _BLOCKING_TYPES: set[str] = set()
+_OWN_SERVICES: set[str] = set()
+
+
+def install_content_types() -> None:
+    """Leaves the media types of our services alone: ministack would put its own in place of a container's."""
+    own: Callable[[str, int, dict[str, str]], None] = gateway.fix_success_content_type
+
+    def fix(service: str, status: int, headers: dict[str, str]) -> None:
+        if service not in _OWN_SERVICES:
+            own(service, status, headers)
+
+    gateway.fix_success_content_type = fix
 
 
 def install_blocking_types() -> None:
@@ -220,7 +233,7 @@ def require_known_ministack() -> None:
         (codebuild, ("_log_sink", "_projects", "_builds", "_make_build_record", "_start_build", "_stop_build")),
         (ecr, ("_find_image",)),
         (router, ("SERVICE_PATTERNS",)),
-        (gateway, ("SERVICE_HANDLERS", "main")),
+        (gateway, ("SERVICE_HANDLERS", "fix_success_content_type", "main")),
     )
 
 

@@ -36,8 +36,9 @@ class LeashedProcess:
         output: IO[bytes] | None = self._process.stdout
         if output is None:
             raise RuntimeError("the process was started without a pipe")
-        for raw in output:
-            write(raw.decode("utf-8", "replace").rstrip("\r\n"))
+        with output:
+            for raw in output:
+                write(raw.decode("utf-8", "replace").rstrip("\r\n"))
 
     @property
     def exit_code(self) -> int | None:
@@ -51,14 +52,19 @@ class LeashedProcess:
         except subprocess.TimeoutExpired:
             return None
         self._reader.join(5)
+        self._let_go()
         return code
 
     def end(self) -> None:
         """Ends the command and all it started; returns when they are gone."""
-        stdin = self._process.stdin
-        with contextlib.suppress(BrokenPipeError, OSError):
-            if stdin is not None:
-                stdin.close()
+        self._let_go()
         if self.wait(self._grace + 10) is None:
             self._process.kill()
             self._process.wait(10)
+
+    def _let_go(self) -> None:
+        """Closes the pipe that the leash watches."""
+        stdin = self._process.stdin
+        with contextlib.suppress(BrokenPipeError):
+            if stdin is not None:
+                stdin.close()

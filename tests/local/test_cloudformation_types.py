@@ -1,0 +1,136 @@
+"""The SageMaker resource types of the emulator's CloudFormation: replacement, update in place, rollback."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from botocore.exceptions import WaiterError
+
+from tests.local.conftest import ROLE, Hosted
+
+
+class Stack:
+    def __init__(self, hosted: Hosted, name: str) -> None:
+        self.name = name
+        self._hosted = hosted
+        self._cloudformation = hosted.emulated.client("cloudformation")
+
+    def template(self, environment: dict[str, str], **model: Any) -> str:
+        container = {"Image": self._hosted.image, "ModelDataUrl": self._hosted.archive, "Environment": environment}
+        variant = {
+            "VariantName": "AllTraffic",
+            "ModelName": {"Fn::GetAtt": ["Model", "ModelName"]},
+            # CloudFormation accepts numbers as text.
+            "InitialInstanceCount": "1",
+            "InitialVariantWeight": 1,
+            "InstanceType": "ml.c6i.large",
+        }
+        resources = {
+            "Model": {
+                "Type": "AWS::SageMaker::Model",
+                "Properties": {"ExecutionRoleArn": ROLE, "PrimaryContainer": container, **model},
+            },
+            "Config": {"Type": "AWS::SageMaker::EndpointConfig", "Properties": {"ProductionVariants": [variant]}},
+            "Endpoint": {
+                "Type": "AWS::SageMaker::Endpoint",
+                "Properties": {
+                    "EndpointName": self.name,
+                    "EndpointConfigName": {"Fn::GetAtt": ["Config", "EndpointConfigName"]},
+                },
+            },
+        }
+        outputs = {"ModelRef": {"Value": {"Ref": "Model"}}}
+        return json.dumps({"Resources": resources, "Outputs": outputs})
+
+    def create(self, template: str) -> str:
+        self._cloudformation.create_stack(StackName=self.name, TemplateBody=template)
+        return self._wait("stack_create_complete")
+
+    def update(self, template: str) -> str:
+        self._cloudformation.update_stack(StackName=self.name, TemplateBody=template)
+        return self._wait("stack_update_complete")
+
+    def delete(self) -> None:
+        self._cloudformation.delete_stack(StackName=self.name)
+        self._wait("stack_delete_complete")
+
+    def _wait(self, waiter: str) -> str:
+        try:
+            self._cloudformation.get_waiter(waiter).wait(
+                StackName=self.name, WaiterConfig={"Delay": 0.1, "MaxAttempts": 600}
+            )
+        except WaiterError as error:
+            response: Any = error.last_response
+            return str(response["Stacks"][0]["StackStatus"])
+        return "complete"
+
+    def ids(self) -> dict[str, str]:
+        resources = self._cloudformation.describe_stack_resources(StackName=self.name)["StackResources"]
+        return {each["LogicalResourceId"]: each["PhysicalResourceId"] for each in resources}
+
+    def reasons(self) -> str:
+        events = self._cloudformation.describe_stack_events(StackName=self.name)["StackEvents"]
+        return "\n".join(event.get("ResourceStatusReason", "") for event in events)
+
+    def outputs(self) -> dict[str, str]:
+        stack = self._cloudformation.describe_stacks(StackName=self.name)["Stacks"][0]
+        return {each["OutputKey"]: each["OutputValue"] for each in stack["Outputs"]}
+
+
+@pytest.fixture
+def stack(hosted: Hosted, unique: str) -> Iterator[Stack]:
+    stack = Stack(hosted, unique)
+    yield stack
+    stack.delete()
+
+
+def test_a_changed_environment_replaces_model_and_config_and_updates_the_endpoint_in_place(
+    hosted: Hosted, stack: Stack
+) -> None:
+    assert stack.create(stack.template({"FAKE_VERSION": "a"})) == "complete"
+    before = stack.ids()
+    assert (
+        stack.outputs()["ModelRef"]
+        == before["Model"]
+        == f"arn:aws:sagemaker:us-east-1:123456789012:model/{before['Model'].rpartition('/')[2]}"
+    )
+    assert hosted.ask(stack.name)["environment"]["FAKE_VERSION"] == "a"
+    assert stack.update(stack.template({"FAKE_VERSION": "b"})) == "complete"
+    after = stack.ids()
+    assert after["Model"] != before["Model"]
+    assert after["Config"] != before["Config"]
+    assert after["Endpoint"] == before["Endpoint"]
+    assert hosted.ask(stack.name)["environment"]["FAKE_VERSION"] == "b"
+    models = hosted.emulated.client("sagemaker").list_models()["Models"]
+    assert before["Model"] not in [model["ModelArn"] for model in models]
+
+
+def test_a_container_that_fails_rolls_the_update_back_with_the_reason(hosted: Hosted, stack: Stack) -> None:
+    assert stack.create(stack.template({"FAKE_VERSION": "a"})) == "complete"
+    before, pid = stack.ids(), hosted.ask(stack.name)["pid"]
+    assert stack.update(stack.template({"FAKE_START": "crash"})) == "UPDATE_ROLLBACK_COMPLETE"
+    assert "cannot load the model: out of luck" in stack.reasons()
+    assert stack.ids() == before
+    assert hosted.ask(stack.name)["pid"] == pid
+
+
+def test_a_container_that_fails_at_creation_leaves_no_endpoint_behind(hosted: Hosted, stack: Stack) -> None:
+    assert stack.create(stack.template({"FAKE_START": "crash"})) == "ROLLBACK_COMPLETE"
+    assert "cannot load the model: out of luck" in stack.reasons()
+    assert hosted.gone(stack.name)
+    names = [model["ModelName"] for model in hosted.emulated.client("sagemaker").list_models()["Models"]]
+    assert not [name for name in names if name.startswith(stack.name)]
+
+
+def test_a_model_with_a_literal_name_cannot_be_replaced(hosted: Hosted, stack: Stack) -> None:
+    assert stack.create(stack.template({}, ModelName=stack.name)) == "complete"
+    assert stack.update(stack.template({"FAKE_X": "1"}, ModelName=stack.name)) == "UPDATE_ROLLBACK_COMPLETE"
+    assert "cannot update a stack when a custom-named resource requires replacing" in stack.reasons()
+
+
+def test_a_property_that_the_api_does_not_know_is_refused(hosted: Hosted, stack: Stack) -> None:
+    assert stack.create(stack.template({}, Colour="red")) == "ROLLBACK_COMPLETE"
+    assert "Encountered unsupported property Colour" in stack.reasons()
