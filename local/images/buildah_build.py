@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -12,7 +11,6 @@ from local.images import base_stand_in, pip_settings, venv_runtime
 from local.images.buildah import Buildah
 from local.images.dockerfile import ResolvedTarget
 from local.images.errors import ImageError
-from local.images.oci import Manifest
 from local.images.paths import Cache
 from local.images.reference import Reference
 from local.images.run import RUNTIME_LABEL
@@ -50,24 +48,16 @@ def build(
             "--ignorefile", str(context / ".dockerignore"), "--file", str(dockerfile), "--target", target_name,
             *given, "--tag", str(reference), str(context), say=say,
         )  # fmt: skip
-    return _export(buildah, reference, ImageStore(cache.image_store), cache)
+    return _export(buildah, reference, ImageStore(cache.image_store))
 
 
-def _export(buildah: Buildah, reference: Reference, store: ImageStore, cache: Cache) -> str:
-    """Moves the image out of buildah's storage as OCI blobs; layers stay uncompressed, which is quicker and stable."""
-    folder = Path(tempfile.mkdtemp(dir=cache.buildah, prefix="export-"))
-    try:
-        buildah.run("push", "--format", "oci", "--disable-compression", str(reference), f"oci:{folder}:image")
+def _export(buildah: Buildah, reference: Reference, store: ImageStore) -> str:
+    """Out of buildah's storage into the store; uncompressed, and layers that are there are not written again."""
+    with store.as_oci_layout() as folder:
+        buildah.run("push", "--format", "oci", "--disable-compression", str(reference), f"oci:{folder}:exported")
         entries = json.loads((folder / "index.json").read_bytes())["manifests"]
-        if len(entries) != 1:
-            raise ImageError(f"{reference}: {len(entries)} manifests exported, one expected")
-        blobs = folder / "blobs" / "sha256"
-        manifest_bytes = (blobs / entries[0]["digest"].removeprefix("sha256:")).read_bytes()
-        manifest = Manifest.read(manifest_bytes)
-        for descriptor in (manifest.config, *manifest.layers):
-            store.adopt(blobs / descriptor.digest.removeprefix("sha256:"), digest=descriptor.digest)
-        digest = store.put(manifest_bytes)
-        store.tag(reference, digest=digest, media_type=entries[0]["mediaType"])
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    if len(entries) != 1:
+        raise ImageError(f"{reference}: {len(entries)} manifests exported, one expected")
+    digest: str = entries[0]["digest"]
+    store.tag(reference, digest=digest, media_type=entries[0]["mediaType"])
     return digest

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
+import fcntl
 import json
 import os
 import tempfile
@@ -45,13 +45,14 @@ class ImageStore:
                 self._adopt(path, digest)
         return digest
 
-    def adopt(self, source: Path, *, digest: str) -> None:
-        """Moves a file of the same disk in. Raises ImageError unless it has this digest."""
-        if self.blob(digest).exists():
-            return
-        if (seen := digest_of_file(source)) != digest:
-            raise ImageError(f"{source.name}: digest {digest} expected, the file has {seen}")
-        self._adopt(source, digest)
+    @contextmanager
+    def as_oci_layout(self) -> Iterator[Path]:
+        """The store as a folder that other tools write an image into, `oci:<folder>:<name>`; its index is empty."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with (self._folder / "index.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            (self._folder / "index.json").unlink(missing_ok=True)
+            yield self._folder
 
     def tag(self, reference: Reference, *, digest: str, media_type: str, pushed: bool = False) -> None:
         content = json.dumps({"digest": digest, "mediaType": media_type, "pushed": pushed})
@@ -97,11 +98,3 @@ class ImageStore:
         target = self.blob(digest)
         target.parent.mkdir(parents=True, exist_ok=True)
         os.replace(path, target)
-
-
-def digest_of_file(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(1 << 20):
-            digest.update(chunk)
-    return f"sha256:{digest.hexdigest()}"
