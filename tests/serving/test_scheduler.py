@@ -199,6 +199,7 @@ def test_stopping_tells_those_who_still_wait() -> None:
     with ThreadPoolExecutor(2) as callers:
         calls = [callers.submit(ask, scheduler, [task()] * 2) for _ in range(2)]
         eventually(lambda: len(scheduler._jobs) == 2)
+        assert gate.entered.acquire(timeout=10)
         assert not scheduler.stop(0.05)  # one question is still inside the engine
         for call in calls:
             with pytest.raises(Refusal, match="shutting down"):

@@ -157,10 +157,11 @@ def test_a_load_that_fails_ends_everything_within_five_seconds_and_is_not_tried_
 
 def test_a_dying_engine_fails_its_caller_refuses_the_others_and_ends_the_process(tmp_path: Path) -> None:
     with Server(FAKE, tmp_path, {}) as server, ThreadPoolExecutor(3) as callers:
-        first = callers.submit(server.ask, work(500))
+        first = callers.submit(server.ask, work(1500))
         server.until(lambda: server.metric("decision_queue_depth") == 1)
         killer = callers.submit(server.ask, {"decision": decision(question="die")})
         waiting = callers.submit(server.ask, work(900))
+        server.until(lambda: server.metric("decision_queue_depth") == 3)
         replies: list[Reply] = [first.result(), killer.result(), waiting.result()]
         assert [reply.status for reply in replies] == [200, 500, 503]
         assert replies[1].json["code"] == "internal"

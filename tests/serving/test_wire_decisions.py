@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from decision_server.errors import Refusal
@@ -170,12 +170,14 @@ def test_brackets_inside_strings_do_not_count_as_nesting() -> None:
     assert read({"decision": decision(state=state)}).decisions[0].state == state
 
 
+@settings(deadline=None)  # a busy machine is no fault of the parser
 @given(st.binary(max_size=300))
 def test_whatever_bytes_come_they_are_read_or_refused(body: bytes) -> None:
     error = refused(body)
     assert error is None or 400 <= error.status < 500
 
 
+@settings(deadline=None)  # a busy machine is no fault of the parser
 @given(
     st.recursive(
         st.none() | st.booleans() | st.floats() | st.text(),
