@@ -23,7 +23,7 @@ from local.cdk import worth_showing
         ),
         ("decision-local-endpoint | 1/9 | 4:26:40 PM | CREATE_IN_PROGRESS   | AWS::IAM::Role | Role (Role1)", None),
         (
-            "decision-local-endpoint | 1/9 | 4:26:40 PM | CREATE_FAILED | AWS::SageMaker::Endpoint | Hosting/Endpoint (X)",
+            "decision-local-endpoint | 1/9 | 4:26 PM | CREATE_FAILED | AWS::SageMaker::Endpoint | Hosting/Endpoint (X)",
             "decision-local-endpoint: CREATE_FAILED Hosting/Endpoint",
         ),
         ("Outputs:", None),

@@ -50,6 +50,7 @@ class App:
 
     def endpoint(self) -> dict[str, Any]:
         described: dict[str, Any] = self.emulated.client("sagemaker").describe_endpoint(EndpointName="decision-local")
+        del described["ResponseMetadata"]
         return described
 
     def stacks(self) -> dict[str, str]:
