@@ -1,0 +1,8 @@
+"""What every test shares."""
+
+import os
+
+# The tests start several processes that compute at once. llama.cpp's threads wait for each other by spinning, and with more
+# threads than cores that wait is most of the time (measured: ten times slower). Waiting asleep changes no result.
+# Read once by the OpenMP library when it loads, hence set here before any test imports it; children inherit it.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
