@@ -1,7 +1,7 @@
 """Brings a checkout to the point where everything runs: two virtual environments and the pinned cdk command line.
 
-Runs with the system's Python, before anything is installed, so it uses the standard library alone. A second run finds its
-stamps and ends at once. What is installed is decided by the lock files; this module knows none of their contents.
+Runs with the system's Python, before anything is installed, so it uses the standard library alone. A second run finds
+its stamps and ends at once. What is installed is decided by the lock files; this module knows none of their contents.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def fingerprint(*files: Path, text: str = "") -> str:
 
 
 def installer_environment() -> dict[str, str]:
-    """uv reads no pip.conf: hand over the index and certificates that the user has set for pip, unless uv's own are set."""
+    """uv reads no pip.conf: hands over the index and certificates that pip is configured with, unless uv has its own."""
     environment = dict(os.environ)
     for variable, option in (("UV_DEFAULT_INDEX", "global.index-url"), ("SSL_CERT_FILE", "global.cert")):
         if variable in environment:

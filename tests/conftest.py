@@ -2,7 +2,7 @@
 
 import os
 
-# The tests start several processes that compute at once. llama.cpp's threads wait for each other by spinning, and with more
-# threads than cores that wait is most of the time (measured: ten times slower). Waiting asleep changes no result.
-# Read once by the OpenMP library when it loads, hence set here before any test imports it; children inherit it.
+# The tests start several processes that compute at once. llama.cpp's threads wait for each other by spinning, and with
+# more threads than cores that wait is most of the time (measured: ten times slower). Waiting asleep changes no result.
+# The OpenMP library reads it once, when it loads: hence here, before any test imports it; children inherit it.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")

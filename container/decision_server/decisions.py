@@ -19,7 +19,7 @@ class Option:
 
 @dataclass(frozen=True, kw_only=True)
 class Decision:
-    """One question about one state, validated: ids unique, 2 to 255 options, `state` a non-empty string, object or array.
+    """One question about one state, validated: 2 to 255 options with unique ids, `state` not empty.
 
     `readout` and `prompt_version` are None where the caller leaves them to the server's settings.
     """
