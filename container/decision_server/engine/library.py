@@ -21,8 +21,9 @@ from typing import Any
 from decision_server.model_errors import StartupFailure
 
 _log = logging.getLogger("llama.cpp")
-# ggml.h; the information that llama.cpp writes at every load is detail to a server.
-_LEVELS = {1: logging.DEBUG, 2: logging.DEBUG, 3: logging.WARNING, 4: logging.ERROR, 5: logging.DEBUG}
+# ggml.h's levels. What llama.cpp reports at every load is detail to a server; its own details (2,300 lines a load) and
+# continued lines are left out.
+_LEVELS = {2: logging.DEBUG, 3: logging.WARNING, 4: logging.ERROR}
 
 # What the library that belongs to the pinned binding answers; spread over the whole of each structure.
 _CONTEXT_DEFAULTS = {
@@ -136,9 +137,8 @@ def _log_callback(api: Any) -> Any:
     """Kept for the life of the process: the library calls it after everything else is gone."""
 
     def forward(level: int, text: bytes, _user_data: object) -> None:
-        message = text.decode(errors="replace").rstrip()
-        if message:
-            _log.log(_LEVELS.get(level, logging.DEBUG), "%s", message)
+        if level in _LEVELS:
+            _log.log(_LEVELS[level], "%s", text.decode(errors="replace").rstrip())
 
     return api.llama_log_callback(forward)
 

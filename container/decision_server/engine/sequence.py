@@ -29,6 +29,7 @@ class Sequence:
         parameters.n_ctx = n_ctx
         parameters.n_batch = parameters.n_ubatch = CHUNK
         parameters.n_seq_max = 1
+        parameters.n_outputs_max = 1  # one row of logits: with 256 rows a large vocabulary takes 250 MB of scratch
         parameters.n_threads = parameters.n_threads_batch = n_threads
         parameters.flash_attn_type = 1 if flash_attention else 0
         parameters.kv_unified = False
