@@ -43,15 +43,11 @@ def debian_release() -> str | None:
 
 def make(buildah: Buildah, *, libraries: Path, cache: Cache, say: Callable[[str], None]) -> str:
     """The stand-in's name in buildah's storage, made if it is not there. Raises ImageError."""
-    release = debian_release()
-    if release is None:
-        raise ImageError("the stand-in for the base image is made on Debian only. Remedy: LOCAL_IMAGE_MODE=venv")
-    recipe = hashlib.sha256(f"{_PACKAGES} {_UNUSED} {_UNUSED_FILES} {_ENTRY_POINT}".encode()).hexdigest()[:12]
-    name = f"localhost/llama-cpp-stand-in:{release}-{recipe}-{libraries.parent.name[:12]}"
+    name = name_of(libraries)
     if buildah.has_image(name):
         say(f"base image: {name}, reused")
         return name
-    root = _root_file_system(release, cache.base_images / f"{release}-{recipe}", say)
+    root = _root_file_system(cache.base_images / _recipe(), say)
     container = buildah.run("from", "scratch")
     try:
         buildah.run("copy", "--quiet", container, str(root), "/")
@@ -63,9 +59,22 @@ def make(buildah: Buildah, *, libraries: Path, cache: Cache, say: Callable[[str]
     return name
 
 
-def _root_file_system(release: str, folder: Path, say: Callable[[str], None]) -> Path:
+def name_of(libraries: Path) -> str:
+    """What the stand-in with these libraries is called: it says all that it is made from."""
+    return f"localhost/llama-cpp-stand-in:{_recipe()}-{libraries.parent.name[:12]}"
+
+
+def _recipe() -> str:
+    recipe = hashlib.sha256(f"{_PACKAGES} {_UNUSED} {_UNUSED_FILES} {_ENTRY_POINT}".encode()).hexdigest()
+    return f"{debian_release()}-{recipe[:12]}"
+
+
+def _root_file_system(folder: Path, say: Callable[[str], None]) -> Path:
     if folder.exists():
         return folder
+    release = debian_release()
+    if release is None:
+        raise ImageError("the stand-in for the base image is made on Debian only. Remedy: LOCAL_IMAGE_MODE=venv")
     say(f"base image: making a small Debian {release} with debootstrap, once; about a minute and a half")
     partial = folder.with_name(f"{folder.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)

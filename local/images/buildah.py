@@ -48,7 +48,8 @@ class Buildah:
             policy.write_text(_POLICY)
         command, *options = arguments
         takes_policy = command in ("build", "from", "push", "commit")
-        return ["buildah", "--root", str(self.storage / "root"), "--runroot", str(self.storage / "run"),
+        # In a mount namespace of its own: what a failed or killed buildah leaves mounted ends with it.
+        return ["unshare", "--mount", "--propagation", "private", "buildah", "--root", str(self.storage / "root"), "--runroot", str(self.storage / "run"),
                 "--storage-driver", self.driver, command,
                 *(["--signature-policy", str(policy)] if takes_policy else []), *options]  # fmt: skip
 

@@ -41,15 +41,16 @@ def resolve(text: str, *, target: str, arguments: Mapping[str, str]) -> Resolved
     stages = _stages(text, arguments)
     if target not in stages:
         raise ImageError(f"--target {target!r}: the Dockerfile has the targets {', '.join(stages) or 'none'}")
+    for source in (stage.base for stage in stages.values()):
+        if source not in stages and not _PINNED.fullmatch(source):
+            raise ImageError(
+                f"FROM {source or '(empty)'}: a base image is pinned as name@sha256:<64 hex>. "
+                "Remedy: pass it with --build-arg BASE_IMAGE=…"
+            )
     chain = [stages[target]]
     while chain[0].base in stages:
         chain.insert(0, stages[chain[0].base])
     base_image = chain[0].base
-    if not _PINNED.fullmatch(base_image):
-        raise ImageError(
-            f"FROM {base_image or '(empty)'}: a base image is pinned as name@sha256:<64 hex>. "
-            "Remedy: pass it with --build-arg BASE_IMAGE=…"
-        )
     entrypoint = next((stage.entrypoint for stage in reversed(chain) if stage.entrypoint), ())
     if not entrypoint:
         raise ImageError(f"target {target!r} has no ENTRYPOINT")
@@ -71,10 +72,14 @@ def _stages(text: str, arguments: Mapping[str, str]) -> dict[str, Stage]:
             declared[name] = arguments.get(name, default)
         elif keyword == "FROM":
             words = _expand(rest, declared).split()
+            if words[:1] == ["AS"]:
+                words.insert(0, "")  # the argument was empty; `resolve` says so
             if len(words) not in (1, 3) or (len(words) == 3 and words[1].upper() != "AS"):
                 raise ImageError(f"FROM {rest}: written as FROM base AS name")
             current = Stage(name=words[2] if len(words) == 3 else str(len(stages)), base=words[0])
             stages[current.name] = current
+        elif keyword == "COPY" and (other := re.search(r"--from=(\S+)", rest)) and other[1] not in stages:
+            raise ImageError(f"COPY {other[0]}: no stage of this name, and images are not copied from")
         elif current is not None and keyword == "ENV":
             current.environment.update(_pairs(keyword, rest))
         elif current is not None and keyword == "LABEL":

@@ -27,7 +27,7 @@ def choose(environ: Mapping[str, str]) -> Mode:
         raise ImageError(f"{SETTING}: {wanted!r} given; buildah or venv allowed, or leave it out")
     if wanted == "venv":
         return Mode(name="venv", reason=f"{SETTING}=venv")
-    obstacle = _obstacle_to_buildah()
+    obstacle = obstacle_to_buildah()
     if wanted == "buildah":
         if obstacle is not None:
             raise ImageError(f"{SETTING}=buildah, but {obstacle}. Remedy: {SETTING}=venv")
@@ -37,7 +37,7 @@ def choose(environ: Mapping[str, str]) -> Mode:
     return Mode(name="venv", reason=obstacle)
 
 
-def _obstacle_to_buildah() -> str | None:
+def obstacle_to_buildah() -> str | None:
     if sys.platform != "linux":
         return "buildah needs Linux"
     for tool in ("buildah", "debootstrap", "unshare", "mount", "chroot"):

@@ -1,0 +1,67 @@
+"""What the stand-in for docker reads in a Dockerfile: targets, pinned bases, environment, entry point."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from local.images import dockerfile
+from local.images.errors import ImageError
+
+PINNED = "public.ecr.aws/deep-learning-containers/llama-cpp@sha256:" + "1" * 64
+OWN = Path(__file__).parents[2] / "container" / "Dockerfile"
+
+
+@pytest.mark.parametrize(("target", "layers"), [("cpu", "0"), ("cuda", "-1")])
+def test_the_containers_targets_differ_in_the_layers_that_go_to_the_gpu(target: str, layers: str) -> None:
+    resolved = dockerfile.resolve(OWN.read_text(), target=target, arguments={"BASE_IMAGE": PINNED})
+    assert resolved.base_image == PINNED
+    assert resolved.environment["DECISION_N_GPU_LAYERS"] == layers
+    assert resolved.environment["LLAMA_CPP_LIB_PATH"] == "/opt/llama.cpp/bin"
+    assert resolved.entrypoint == ("/opt/decision/serve",)
+    assert resolved.labels["com.amazonaws.sagemaker.capabilities.accept-bind-to-port"] == "true"
+
+
+@pytest.mark.parametrize("base", ["", "python:3.12", "public.ecr.aws/x/y:v1", "public.ecr.aws/x/y@sha256:12"])
+def test_a_base_image_that_is_not_pinned_by_digest_is_refused(base: str) -> None:
+    with pytest.raises(ImageError, match="pinned as name@sha256:<64 hex>"):
+        dockerfile.resolve(OWN.read_text(), target="cpu", arguments={"BASE_IMAGE": base})
+
+
+def test_a_build_without_a_base_image_is_refused() -> None:
+    with pytest.raises(ImageError, match=r"\(empty\).*BASE_IMAGE"):
+        dockerfile.resolve(OWN.read_text(), target="cpu", arguments={})
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("FROM docker.io/library/python:3.12 AS tools", "pinned"),
+        ("COPY --from=alpine:3 /bin/x /x", "images are not copied"),
+    ],
+)
+def test_a_stage_that_would_pull_something_else_is_refused(line: str, reason: str) -> None:
+    text = f'ARG BASE_IMAGE\nFROM ${{BASE_IMAGE}} AS cpu\nENTRYPOINT ["/x"]\n{line}\n'
+    with pytest.raises(ImageError, match=reason):
+        dockerfile.resolve(text, target="cpu", arguments={"BASE_IMAGE": PINNED})
+
+
+def test_an_unknown_target_is_named_with_the_known_ones() -> None:
+    with pytest.raises(ImageError, match=r"'gpu'.*base, cpu, cuda"):
+        dockerfile.resolve(OWN.read_text(), target="gpu", arguments={"BASE_IMAGE": PINNED})
+
+
+def test_a_build_argument_that_the_dockerfile_does_not_have_is_refused() -> None:
+    with pytest.raises(ImageError, match="BASE_IMAGES: the Dockerfile has no ARG"):
+        dockerfile.resolve(OWN.read_text(), target="cpu", arguments={"BASE_IMAGE": PINNED, "BASE_IMAGES": "x"})
+
+
+def test_settings_of_an_ancestor_stage_reach_the_target_and_the_target_wins() -> None:
+    text = (
+        "ARG BASE_IMAGE=" + PINNED + "\n"
+        'FROM $BASE_IMAGE AS a\nENV X="1" \\\n    Y="two words"\nENTRYPOINT ["/one"]\n'
+        "# a comment\nFROM a AS b\nENV X=2\n"
+    )
+    resolved = dockerfile.resolve(text, target="b", arguments={})
+    assert (dict(resolved.environment), resolved.entrypoint) == ({"X": "2", "Y": "two words"}, ("/one",))
