@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from types import FrameType
 
+from botocore.exceptions import BotoCoreError, ClientError
+
 from local import commands
 from local.console import Console
 from local.demo import DemoFailed
@@ -25,6 +27,8 @@ def main(arguments: list[str] | None = None) -> int:
         return _run(options, workspace, console)
     except (EmulatorError, WorkspaceError, DemoFailed) as error:
         print(f"{options.command}: {error}", file=sys.stderr)
+    except (BotoCoreError, ClientError) as error:
+        print(f"{options.command}: the emulator answers: {error}", file=sys.stderr)
     except commands.CommandFailed:
         print(f"{options.command}: failed", file=sys.stderr)
     except KeyboardInterrupt:

@@ -34,7 +34,7 @@ def bootstrap(workspace: Workspace, url: str, *, say: Say) -> None:
 
 
 def run(workspace: Workspace, url: str, arguments: Sequence[str], *, say: Say) -> None:
-    """Runs a command on the app. Raises CdkFailed. However it ends, the command and its children are gone afterwards."""
+    """Runs a command on the app. Raises CdkFailed. However it ends, the command and its children are gone."""
     output = str(workspace.state / "cdk.out")
     _run(workspace, url, [*arguments, "--output", output], say=say, folder=workspace.root)
 
@@ -89,6 +89,7 @@ def worth_showing(line: str) -> str | None:
         return None
     text = line.strip()
     for pattern, form in (
+        (r"✨\s+Synthesis time: (.*)", "app synthesized in {0}"),
         (r"(\S+): deploying\.\.\..*", "{0}: deploying"),
         (r"(\S+): destroying\.\.\..*", "{0}: destroying"),
         (r"✅\s+(\S+) \(no changes\)", "{0}: no changes"),

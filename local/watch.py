@@ -4,6 +4,7 @@ endpoints.
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -69,7 +70,7 @@ class Watcher:
         return found
 
     def _report_build(self, build: dict[str, Any]) -> None:
-        name, phase = f"build {build['projectName']}", build["currentPhase"]
+        name, phase = short_name(build["projectName"]), build["currentPhase"]
         if self._seen.get(build["id"]) != phase:
             self._seen[build["id"]] = phase
             took = (
@@ -83,6 +84,12 @@ class Watcher:
     def _tell(self, text: str) -> None:
         self._last_word = time.monotonic()
         self._say(text)
+
+
+def short_name(project: str) -> str:
+    """`decision-local-builds-ImageBuildProject1EE40F3B-6C3B72C69C97D` → `ImageBuild`; other names stay as they are."""
+    found = re.search(r"-([A-Za-z]+?)(?:Project)?[0-9A-F]{8}-[0-9A-F]+$", project)
+    return found[1] if found else project
 
 
 def last_lines(logs: Any, build: dict[str, Any], count: int) -> list[str]:

@@ -38,7 +38,9 @@ def compose(
     cache: Path,
     read_secret: ReadSecret,
 ) -> BuildEnvironment:
-    """declared: the project's variables with the build's overrides applied ({name, value, type}), later ones win."""
+    """Raises LookupError for a secret that is not there. declared: the project's variables with the build's overrides
+    applied ({name, value, type}), later ones win.
+    """
     secrets: list[str] = []
 
     def value(kind: str, name: str) -> str:

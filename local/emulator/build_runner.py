@@ -95,23 +95,29 @@ class BuildRun:
             self._sink.close()
 
     def _run_all(self) -> str:
-        if not self._guarded("DOWNLOAD_SOURCE", self._download_source):
+        if not self._guarded("DOWNLOAD_SOURCE", self._prepare):
             return "FAILED"
-        spec = self._spec
-        env = build_environment.compose(
-            spec=spec,
-            build=self._build,
-            declared=self._project.get("environment", {}).get("environmentVariables") or [],
-            base=self._tools.base_env,
-            scope=self._scope,
-            url=self._tools.url,
-            source=self._source,
-            tool_path=self._tools.tool_path,
-            cache=self._tools.cache,
-            read_secret=self._tools.secret,
-        )
+        return "SUCCEEDED" if self._run_phases(self._spec, self._env) else "FAILED"
+
+    def _prepare(self) -> None:
+        self._download_source()
+        try:
+            env = build_environment.compose(
+                spec=self._spec,
+                build=self._build,
+                declared=self._project.get("environment", {}).get("environmentVariables") or [],
+                base=self._tools.base_env,
+                scope=self._scope,
+                url=self._tools.url,
+                source=self._source,
+                tool_path=self._tools.tool_path,
+                cache=self._tools.cache,
+                read_secret=self._tools.secret,
+            )
+        except LookupError as error:
+            raise PhaseFailed("CLIENT_ERROR", str(error)) from error
         self._sink.hide(env.secrets)
-        return "SUCCEEDED" if self._run_phases(spec, env.variables) else "FAILED"
+        self._env = env.variables
 
     def _download_source(self) -> None:
         self._source.mkdir(parents=True)

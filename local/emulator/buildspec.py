@@ -1,9 +1,7 @@
-"""A buildspec as CodeBuild reads it: phases, commands, environment. Pure; an unknown or unsupported key is an error,
-never ignored.
+"""A buildspec as CodeBuild reads it: phases, commands, environment. Pure; a key that is not emulated is an error.
 
-Supported: version 0.2; env.shell, variables, parameter-store, secrets-manager, exported-variables; the four phases with
-commands, finally and on-failure. Not emulated, and refused: batch builds, run-as, retries, git credential helper.
-Accepted and without effect here: runtime-versions (this machine's tools are the image), artifacts, reports, cache.
+Emulated: version 0.2; env.shell, variables, parameter-store, secrets-manager; the four phases with commands, finally
+and on-failure. runtime-versions is accepted and has no effect: this machine's tools are the build image.
 """
 
 from __future__ import annotations
@@ -36,7 +34,6 @@ class Buildspec:
     shell: str
     variables: dict[str, str]
     secrets: dict[str, tuple[str, str]]
-    exported: tuple[str, ...]
     phases: tuple[Phase, ...]
 
 
@@ -47,11 +44,11 @@ def parse(text: str) -> Buildspec:
         raise BuildspecError(f"YAML_FILE_ERROR: {error}") from error
     if not isinstance(document, dict):
         raise BuildspecError("YAML_FILE_ERROR: the buildspec is not a mapping")
-    _known(document, "buildspec", ("version", "env", "phases", "artifacts", "reports", "cache", "proxy"))
+    _known(document, "buildspec", ("version", "env", "phases"))
     if str(document.get("version")) != "0.2":
         raise BuildspecError(f"YAML_FILE_ERROR: version {document.get('version')!r}; 0.2 is the one version emulated")
     env = _mapping(document.get("env"), "env")
-    _known(env, "env", ("shell", "variables", "parameter-store", "secrets-manager", "exported-variables"))
+    _known(env, "env", ("shell", "variables", "parameter-store", "secrets-manager"))
     shell = str(env.get("shell", "sh"))
     if shell not in ("sh", "bash", "/bin/sh", "/bin/bash"):
         raise BuildspecError(f"YAML_FILE_ERROR: env.shell {shell!r}; sh and bash are emulated")
@@ -66,7 +63,6 @@ def parse(text: str) -> Buildspec:
             for name, value in _mapping(env.get("variables"), "env.variables").items()
         },
         secrets=_secrets(env),
-        exported=tuple(str(name) for name in env.get("exported-variables") or ()),
         phases=tuple(_phase(name, phases[name]) for name in PHASES if phases.get(name)),
     )
 

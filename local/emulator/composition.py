@@ -118,7 +118,10 @@ class _Objects:
         return True
 
     def secret(self, kind: str, name: str) -> str:
-        """kind: PARAMETER_STORE or SECRETS_MANAGER, as CodeBuild calls them."""
-        if kind == "PARAMETER_STORE":
-            return str(self._client("ssm").get_parameter(Name=name, WithDecryption=True)["Parameter"]["Value"])
-        return str(self._client("secretsmanager").get_secret_value(SecretId=name)["SecretString"])
+        """kind: PARAMETER_STORE or SECRETS_MANAGER, as CodeBuild calls them. Raises LookupError where there is none."""
+        try:
+            if kind == "PARAMETER_STORE":
+                return str(self._client("ssm").get_parameter(Name=name, WithDecryption=True)["Parameter"]["Value"])
+            return str(self._client("secretsmanager").get_secret_value(SecretId=name)["SecretString"])
+        except ClientError as error:
+            raise LookupError(f"{kind} {name}: {error}") from error

@@ -197,6 +197,12 @@ def test_the_source_and_its_buildspec_come_from_s3(project: Project) -> None:
             "to be of string type",
         ),
         ("b.yml", {"b.yml": "version: 0.1\nphases: {build: {commands: ['true']}}"}, "0.2 is the one version emulated"),
+        ("b.yml", {"b.yml": "version: 0.2\nphases: {build: {commands: []}}\nartifacts: {}"}, "has artifacts"),
+        (
+            "b.yml",
+            {"b.yml": "version: 0.2\nenv: {parameter-store: {A: /none}}\nphases: {build: {commands: []}}"},
+            "/none",
+        ),
         ("b.yml", {"b.yml": "a: b: c"}, "YAML_FILE_ERROR"),
         ("b.yml", {"../b.yml": "x"}, "points outside the source"),
     ],

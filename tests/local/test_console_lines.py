@@ -8,6 +8,7 @@ import pytest
 
 from local.aws import cdk_environment
 from local.cdk import worth_showing
+from local.watch import short_name
 
 
 @pytest.mark.parametrize(
@@ -42,3 +43,8 @@ def test_cdk_gets_no_credentials_and_no_profile_of_the_developer() -> None:
     assert environment["AWS_CONFIG_FILE"] == "/dev/null"
     assert environment["PATH"] == "/tools:/bin"
     assert environment["LANG"] == "C"
+
+
+def test_a_generated_project_name_is_shortened_and_another_one_kept() -> None:
+    assert short_name("decision-local-builds-ImageBuildProject1EE40F3B-6C3B72C69C97D") == "ImageBuild"
+    assert short_name("my-own-name") == "my-own-name"
