@@ -49,9 +49,13 @@ class Buildah:
         command, *options = arguments
         takes_policy = command in ("build", "from", "push", "commit")
         # In a mount namespace of its own: what a failed or killed buildah leaves mounted ends with it.
-        return ["unshare", "--mount", "--propagation", "private", "buildah", "--root", str(self.storage / "root"), "--runroot", str(self.storage / "run"),
-                "--storage-driver", self.driver, command,
-                *(["--signature-policy", str(policy)] if takes_policy else []), *options]  # fmt: skip
+        return [
+            *("unshare", "--mount", "--propagation", "private", "buildah"),
+            *("--root", str(self.storage / "root"), "--runroot", str(self.storage / "run")),
+            *("--storage-driver", self.driver, command),
+            *(("--signature-policy", str(policy)) if takes_policy else ()),
+            *options,
+        ]
 
 
 def _overlay_works(folder: Path) -> bool:

@@ -43,8 +43,8 @@ def build(
         chosen = {**arguments, BASE_ARGUMENT: base, PIP_ARGUMENT: pip_settings.write(Path(folder))}
         given = [word for name, value in chosen.items() for word in ("--build-arg", f"{name}={value}")]
         buildah.follow(
-            "build", "--isolation=chroot", "--pull-never", "--layers", "--force-rm", "--timestamp", "0", "--platform", platform,
-            "--label", f"{RUNTIME_LABEL}=chroot", "--volume", f"{folder}:{pip_settings.MOUNT_POINT}:ro",
+            "build", "--isolation=chroot", "--pull-never", "--layers", "--force-rm", "--timestamp", "0",
+            "--platform", platform, "--label", f"{RUNTIME_LABEL}=chroot", "--volume", f"{folder}:{pip_settings.MOUNT_POINT}:ro",
             "--ignorefile", str(context / ".dockerignore"), "--file", str(dockerfile), "--target", target_name,
             *given, "--tag", str(reference), str(context), say=say,
         )  # fmt: skip
