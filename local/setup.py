@@ -101,7 +101,7 @@ def fingerprint(*files: Path, text: str = "") -> str:
 
 
 def installer_environment() -> dict[str, str]:
-    """uv reads no pip.conf: hands over the index and certificates that pip is configured with, unless uv has its own."""
+    """uv reads no pip.conf: hands over the index and certificates of pip, unless uv has its own."""
     environment = dict(os.environ)
     for variable, option in (("UV_DEFAULT_INDEX", "global.index-url"), ("SSL_CERT_FILE", "global.cert")):
         if variable in environment:
