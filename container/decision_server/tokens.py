@@ -10,12 +10,11 @@ tokenising the whole; the constructor proves it on probes. `prompt_sha256` is of
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
+from decision_server.markers import cut, is_marker, pattern
 from decision_server.model_errors import ControlTokenInText, DecisionRefused, StartupFailure
 from decision_server.prompt import Prompt
 from decision_server.template import Frame, frame
@@ -56,10 +55,10 @@ class PromptTokenizer:
         """systems: every system turn that will be asked for. Raises StartupFailure if one cannot be framed exactly."""
         self._vocabulary = vocabulary
         special = vocabulary.special_tokens
-        self._special = _pattern([token.text for token in special])
+        self._special = pattern([token.text for token in special])
         self._control_ids = frozenset(token.id for token in special if token.control)
-        self._control = _pattern([token.text for token in special if token.control])
-        self._added = _pattern([token.text for token in special if not token.control and _is_marker(token.text)])
+        self._control = pattern([token.text for token in special if token.control])
+        self._added = pattern([token.text for token in special if not token.control and is_marker(token.text)])
         self._frames = {system: self._token_frame(system) for system in systems}
         for system in systems:
             self._prove(system)
@@ -123,7 +122,7 @@ class PromptTokenizer:
         if self._control_ids.isdisjoint(tokens):
             return tokens
         # A vocabulary whose merges can build a control token out of plain text: its marker is cut as well.
-        tokens = self._pieces(text, _pattern([self._control.pattern, self._added.pattern], escape=False))
+        tokens = self._pieces(text, pattern([self._control.pattern, self._added.pattern], escape=False))
         for token in tokens:
             if token in self._control_ids:
                 raise ControlTokenInText(token=self._vocabulary.piece(token).decode(errors="replace"))
@@ -131,7 +130,7 @@ class PromptTokenizer:
 
     def _pieces(self, text: str, markers: re.Pattern[str]) -> tuple[int, ...]:
         return tuple(
-            token for piece in _cut(text, markers) for token in self._vocabulary.tokenize(piece, parse_special=False)
+            token for piece in cut(text, markers) for token in self._vocabulary.tokenize(piece, parse_special=False)
         )
 
     def _ends(self, tokens: tuple[int, ...], text: str) -> list[int]:
@@ -157,28 +156,3 @@ class PromptTokenizer:
                     "the chat template's control tokens change the text beside them (lstrip or rstrip in the "
                     "vocabulary), so a prompt cannot be tokenised in parts; use another GGUF of this model"
                 )
-
-
-def _is_marker(text: str) -> bool:
-    """Added tokens that spell mere white space are ordinary text; all others (`<think>`) are the template's own."""
-    return len(text) > 1 and bool(text.replace("▁", " ").strip())
-
-
-def _pattern(texts: list[str], *, escape: bool = True) -> re.Pattern[str]:
-    """Matches any of the texts, the longest first as llama.cpp does; nothing at all if there is none."""
-    texts = sorted((text for text in texts if text), key=len, reverse=True)
-    return _compiled("|".join(re.escape(text) if escape else text for text in texts) or r"(?!)")
-
-
-@lru_cache(maxsize=16)
-def _compiled(expression: str) -> re.Pattern[str]:
-    return re.compile(expression)
-
-
-def _cut(text: str, markers: re.Pattern[str]) -> Iterator[str]:
-    """Pieces that join to the text and hold no marker: each is cut after its first character."""
-    start = 0
-    while match := markers.search(text, start):
-        yield text[start : match.start() + 1]
-        start = match.start() + 1
-    yield text[start:]

@@ -18,49 +18,13 @@ from importlib import import_module, metadata, util
 from pathlib import Path
 from typing import Any
 
+from decision_server.engine import structures
 from decision_server.model_errors import StartupFailure
 
 _log = logging.getLogger("llama.cpp")
 # ggml.h's levels. What llama.cpp reports at every load is detail to a server; its own details (2,300 lines a load) and
 # continued lines are left out.
 _LEVELS = {2: logging.DEBUG, 3: logging.WARNING, 4: logging.ERROR}
-
-# What the library that belongs to the pinned binding answers; spread over the whole of each structure.
-_CONTEXT_DEFAULTS = {
-    "n_ctx": 512,
-    "n_batch": 2048,
-    "n_ubatch": 512,
-    "n_seq_max": 1,
-    "n_outputs_max_per_seq": 1,
-    "rope_scaling_type": -1,
-    "pooling_type": -1,
-    "attention_type": -1,
-    "flash_attn_type": -1,
-    "yarn_ext_factor": -1.0,
-    "yarn_beta_slow": -1.0,
-    "type_k": 1,
-    "type_v": 1,
-    "embeddings": False,
-    "offload_kqv": True,
-    "no_perf": True,
-    "op_offload": True,
-    "swa_full": True,
-    "kv_unified": False,
-    "n_samplers": 0,
-}
-_MODEL_DEFAULTS = {
-    "n_gpu_layers": -1,
-    "split_mode": 1,
-    "load_mode": -1,
-    "lazy_mode": 1,
-    "main_gpu": 0,
-    "vocab_only": False,
-    "check_tensors": False,
-    "use_extra_bufts": True,
-    "no_host": False,
-    "no_alloc": False,
-    "load_mtp": False,
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,13 +39,12 @@ class Library:
 @lru_cache(maxsize=1)
 def load() -> Library:
     """Once a process. Raises StartupFailure with one line that names the folder, or the binding and the folder."""
-    version = metadata.version("llama-cpp-python")
     folder = _folder()
+    version = metadata.version("llama-cpp-python")
     # libgomp reads this once, when llama.cpp brings it in. Threads that wait asleep leave the cores to others: with two
     # processes on the same two cores 130 tokens took 0.29 s each; with waiting threads that spin, 8 to 30 s each.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     try:
-        # The package's top level imports it too, but also much that a server needs nothing of.
         api = import_module("llama_cpp.llama_cpp")
     except FileNotFoundError:
         raise StartupFailure(
@@ -89,8 +52,9 @@ def load() -> Library:
         ) from None
     except (AttributeError, OSError, RuntimeError) as error:
         raise StartupFailure(_mismatch(folder, version, str(error))) from error
-    _check(api, "llama_context_default_params", "llama_context_params", _CONTEXT_DEFAULTS, folder, version)
-    _check(api, "llama_model_default_params", "llama_model_params", _MODEL_DEFAULTS, folder, version)
+    difference = structures.difference(api)
+    if difference is not None:
+        raise StartupFailure(_mismatch(folder, version, difference))
     api.llama_log_set(_log_callback(api), ctypes.c_void_p(0))
     _load_backends(api, folder)
     api.llama_backend_init()
@@ -110,26 +74,6 @@ def _folder() -> Path:
 
 def _mismatch(folder: Path, version: str, detail: str) -> str:
     return f"the llama.cpp library in {folder} does not fit llama-cpp-python {version}: {detail}"
-
-
-def _check(api: Any, function: str, structure: str, expected: dict[str, Any], folder: Path, version: str) -> None:
-    kind = getattr(api, structure)
-
-    class Padded(ctypes.Structure):
-        """Room behind the binding's structure: a library whose own is longer must not write past it."""
-
-        _fields_ = (("value", kind), ("room", ctypes.c_uint8 * 4096))
-
-    get = api._lib[function]  # by item: a function object of our own, the binding's keeps its types
-    get.argtypes = []
-    get.restype = Padded
-    value = get().value
-    for name, wanted in expected.items():
-        found = getattr(value, name)
-        if found != wanted:
-            raise StartupFailure(
-                _mismatch(folder, version, f"{structure}.{name} is {found!r} by default; {wanted!r} expected")
-            )
 
 
 @lru_cache(maxsize=1)
