@@ -44,7 +44,8 @@ def build(
         given = [word for name, value in chosen.items() for word in ("--build-arg", f"{name}={value}")]
         buildah.follow(
             "build", "--isolation=chroot", "--pull-never", "--layers", "--force-rm", "--timestamp", "0",
-            "--platform", platform, "--label", f"{RUNTIME_LABEL}=chroot", "--volume", f"{folder}:{pip_settings.MOUNT_POINT}:ro",
+            "--platform", platform, "--label", f"{RUNTIME_LABEL}=chroot",
+            "--volume", f"{folder}:{pip_settings.MOUNT_POINT}:ro",
             "--ignorefile", str(context / ".dockerignore"), "--file", str(dockerfile), "--target", target_name,
             *given, "--tag", str(reference), str(context), say=say,
         )  # fmt: skip
@@ -53,6 +54,10 @@ def build(
 
 def _export(buildah: Buildah, reference: Reference, store: ImageStore) -> str:
     """Out of buildah's storage into the store; uncompressed, and layers that are there are not written again."""
+    image_id = buildah.run("inspect", "--type", "image", "--format", "{{.FromImageID}}", str(reference))
+    stored = store.find(reference)
+    if stored is not None and stored.manifest.config.digest == f"sha256:{image_id}":
+        return stored.digest
     with store.as_oci_layout() as folder:
         buildah.run("push", "--format", "oci", "--disable-compression", str(reference), f"oci:{folder}:exported")
         entries = json.loads((folder / "index.json").read_bytes())["manifests"]

@@ -8,14 +8,14 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
-from local.images import buildah_build, dockerfile, modes, venv_build
+from local.images import buildah_build, dockerfile, inspection, modes, venv_build
 from local.images.errors import ImageError
 from local.images.paths import ROOT, Cache
 from local.images.reference import Reference
 from local.images.registry import Registry
-from local.images.store import ImageStore, StoredImage
+from local.images.store import ImageStore
 
 PLATFORM = "linux/amd64"
 
@@ -136,52 +136,13 @@ def _push(options: argparse.Namespace, environ: Mapping[str, str]) -> None:
 def _inspect(options: argparse.Namespace, environ: Mapping[str, str]) -> None:
     store = ImageStore(_cache(environ).image_store)
     image = store.get(Reference.parse(options.reference))
-    document = _inspection(image, json.loads(store.config(image)))
-    print(json.dumps([document], indent=4) if options.format is None else _format(options.format, document))
+    document = inspection.describe(image, json.loads(store.config(image)))
+    print(json.dumps([document], indent=4) if options.format is None else inspection.fill_in(options.format, document))
 
 
 def _version(options: argparse.Namespace, environ: Mapping[str, str]) -> None:
     mode = modes.choose(environ)
     print(f"Stand-in for docker of this checkout (no daemon)\n Mode: {mode.name} ({mode.reason})")
-
-
-def _inspection(image: StoredImage, config: Mapping[str, Any]) -> dict[str, Any]:
-    name = f"{image.reference.registry}/{image.reference.repository}"
-    return {
-        "Id": image.manifest.config.digest,
-        "RepoTags": [str(image.reference)],
-        "RepoDigests": [f"{name}@{image.digest}"] if image.pushed else [],
-        "Created": config.get("created"),
-        "Os": config["os"],
-        "Architecture": config["architecture"],
-        "Config": config.get("config", {}),
-        "RootFS": {"Type": "layers", "Layers": config["rootfs"]["diff_ids"]},
-        "Size": sum(layer.size for layer in image.manifest.layers),
-    }
-
-
-_FIELD = re.compile(r"\{\{\s*(?P<how>json|index)?\s*\.(?P<path>[A-Za-z.]+)(?:\s+(?P<key>\"[^\"]*\"|\d+))?\s*\}\}")
-
-
-def _format(template: str, document: Mapping[str, Any]) -> str:
-    """Go templates of three forms: {{.A.B}}, {{json .A}}, {{index .A 0}} or {{index .A "key"}}."""
-
-    def field(match: re.Match[str]) -> str:
-        value: Any = document
-        try:
-            for name in match["path"].split("."):
-                value = value[name]
-            if match["how"] == "index":
-                value = value[json.loads(match["key"] or "null")]
-        except (KeyError, IndexError, TypeError) as error:
-            raise ImageError(f"image inspect --format {template}: no {match[0]} in this image") from error
-        return value if isinstance(value, str) and match["how"] != "json" else json.dumps(value)
-
-    if "{{" in _FIELD.sub("", template):
-        raise ImageError(
-            f"image inspect --format {template}: only {{{{.Field}}}}, {{{{json .Field}}}} and {{{{index .Field 0}}}}"
-        )
-    return _FIELD.sub(field, template)
 
 
 def _key_values(pairs: Sequence[str]) -> dict[str, str]:

@@ -63,9 +63,16 @@ class ImageStore:
             os.replace(path, target)
 
     def get(self, reference: Reference) -> StoredImage:
+        """Raises ImageError when it is not there."""
+        image = self.find(reference)
+        if image is None:
+            raise ImageError(f"image {reference}: not in the local store. Remedy: docker build -t {reference} …")
+        return image
+
+    def find(self, reference: Reference) -> StoredImage | None:
         path = self._reference_file(reference)
         if not path.exists():
-            raise ImageError(f"image {reference}: not in the local store. Remedy: docker build -t {reference} …")
+            return None
         entry = json.loads(path.read_text())
         return StoredImage(
             reference=reference,

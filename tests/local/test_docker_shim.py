@@ -91,14 +91,14 @@ def test_the_container_builds_is_pushed_and_answers_as_an_endpoint_would(
     assert not (unpacked / "buildspec.yml").exists()
 
 
-def test_the_same_source_gives_the_same_digest_and_another_source_another(docker: Docker) -> None:
-    first = digest_in(docker.build(f"{HOST}/repository:one"))
+def test_the_same_source_gives_the_same_digest_and_another_source_another(docker: Docker, unique: str) -> None:
+    first = digest_in(docker.build(f"{HOST}/{unique}:one"))
     for path in (docker.workdir / "container").rglob("*"):
         os.utime(path, (1, 1))
-    assert digest_in(docker.build(f"{HOST}/repository:two")) == first
+    assert digest_in(docker.build(f"{HOST}/{unique}:two")) == first
     with (docker.workdir / "container/serve").open("a") as file:
         file.write("# another source\n")
-    changed = docker.build(f"{HOST}/repository:one")
+    changed = docker.build(f"{HOST}/{unique}:one")
     assert digest_in(changed) != first
     assert "one decision scored by llama-cpp-python" in changed.stdout  # proved anew
 
@@ -113,19 +113,19 @@ def test_the_same_source_gives_the_same_digest_and_another_source_another(docker
     ],
 )
 def test_a_broken_source_fails_the_build_with_the_reason_and_leaves_no_image(
-    docker: Docker, file: str, content: str, reason: str
+    docker: Docker, unique: str, file: str, content: str, reason: str
 ) -> None:
     (docker.workdir / "container" / file).write_text(content)
-    done = docker.build(f"{HOST}/repository:broken")
+    done = docker.build(f"{HOST}/{unique}:broken")
     assert done.returncode == 1
     assert reason in done.stdout + done.stderr
-    assert "not in the local store" in docker("image", "inspect", f"{HOST}/repository:broken").stderr
+    assert "not in the local store" in docker("image", "inspect", f"{HOST}/{unique}:broken").stderr
 
 
-def test_requirements_that_cannot_be_read_fail_the_build_in_the_installers_words(docker: Docker) -> None:
+def test_requirements_that_cannot_be_read_fail_the_build_in_the_installers_words(docker: Docker, unique: str) -> None:
     with (docker.workdir / "container/requirements.txt").open("a") as file:
         file.write("flask=broken\n")
-    done = docker.build(f"{HOST}/repository:broken")
+    done = docker.build(f"{HOST}/{unique}:broken")
     assert done.returncode == 1
     assert "uv pip failed with exit code" in done.stderr
     assert "flask=broken" in done.stderr
@@ -158,10 +158,10 @@ def test_another_platform_is_refused(docker: Docker) -> None:
     assert (done.returncode, "only linux/amd64 is built" in done.stderr) == (1, True)
 
 
-def test_an_inspection_of_a_field_that_is_not_there_is_refused(docker: Docker) -> None:
-    digest_in(docker.build(f"{HOST}/repository:one"))
+def test_an_inspection_of_a_field_that_is_not_there_is_refused(docker: Docker, unique: str) -> None:
+    digest_in(docker.build(f"{HOST}/{unique}:one"))
     for template, reason in (("{{.Nothing}}", "no {{.Nothing}}"), ("{{range .RepoTags}}x{{end}}", "only {{.Field}}")):
-        done = docker("image", "inspect", "--format", template, f"{HOST}/repository:one")
+        done = docker("image", "inspect", "--format", template, f"{HOST}/{unique}:one")
         assert (done.returncode, reason in done.stderr) == (1, True), done.stderr
 
 
