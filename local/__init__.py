@@ -1,2 +1,1 @@
-"""The embedded default: a local AWS that runs the real builds and the real container, and the commands that drive it.
-"""
+"""The embedded default: a local AWS that runs the real builds and the real container, and its commands."""

@@ -10,10 +10,11 @@ from types import FrameType
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from local import commands
+from local import commands, inspection
 from local.console import Console
 from local.demo import DemoFailed
 from local.emulator_process import EmulatorError
+from local.ports import PortTaken
 from local.workspace import CHECKOUT, Workspace, WorkspaceError
 
 
@@ -25,7 +26,7 @@ def main(arguments: list[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, _interrupt)
     try:
         return _run(options, workspace, console)
-    except (EmulatorError, WorkspaceError, DemoFailed) as error:
+    except (EmulatorError, PortTaken, WorkspaceError, DemoFailed) as error:
         print(f"{options.command}: {error}", file=sys.stderr)
     except (BotoCoreError, ClientError) as error:
         print(f"{options.command}: the emulator answers: {error}", file=sys.stderr)
@@ -50,9 +51,9 @@ def _run(options: argparse.Namespace, workspace: Workspace, console: Console) ->
             commands.demo(workspace, port=options.port, console=console)
             console.step("done; nothing is left running")
         case "status":
-            return 0 if commands.status(workspace, console=console) else 3
+            return 0 if inspection.status(workspace, console=console) else 3
         case "logs":
-            commands.logs(workspace, kind=options.kind, lines=options.lines, console=console)
+            inspection.logs(workspace, kind=options.kind, lines=options.lines, console=console)
     return 0
 
 

@@ -10,7 +10,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import time
 from dataclasses import asdict, dataclass
@@ -18,7 +17,6 @@ from pathlib import Path
 
 from local.workspace import Workspace
 
-DEFAULT_PORT = 4566
 START_SECONDS = 60.0
 _started: dict[int, subprocess.Popen[bytes]] = {}  # by this very process
 
@@ -87,32 +85,6 @@ def stop(workspace: Workspace) -> None:
         os.kill(emulator.pid, signal.SIGKILL)
         _await_end(emulator.pid)
     shutil.rmtree(workspace.state, ignore_errors=True)
-
-
-def choose_port(wanted: int | None) -> tuple[int, str | None]:
-    """A free port, and a sentence when it is not the usual one. Raises EmulatorError when the wanted one is taken."""
-    if wanted is not None:
-        if not _free(wanted):
-            raise EmulatorError(
-                f"port {wanted} on 127.0.0.1 is taken. Remedy: choose another with --port, or leave --port out"
-            )
-        return wanted, None
-    if _free(DEFAULT_PORT):
-        return DEFAULT_PORT, None
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port, f"port {DEFAULT_PORT} is taken by another program; using {port}"
-
-
-def _free(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True
 
 
 def _await_answer(process: subprocess.Popen[bytes], emulator: RunningEmulator, log: Path) -> None:

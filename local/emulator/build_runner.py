@@ -8,20 +8,19 @@ if nothing had failed.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import shutil
 import threading
 import time
-import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from local.emulator import build_environment, phase_shell
+from local.emulator import build_environment, build_source, phase_shell
 from local.emulator.build_environment import ReadSecret
-from local.emulator.buildspec import Buildspec, BuildspecError, Phase, parse
+from local.emulator.build_source import PhaseFailed
+from local.emulator.buildspec import Buildspec, Phase
 from local.emulator.leashed_process import LeashedProcess
 from local.emulator.log_sink import LineWriter, LogSink
 from local.emulator.model_data import OpenObject
@@ -49,14 +48,6 @@ class BuildStopped(Exception):
 
 class BuildTimedOut(Exception):
     """The project's time limit passed."""
-
-
-class PhaseFailed(Exception):
-    """code: CodeBuild's name for the kind of failure."""
-
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code
 
 
 class BuildRun:
@@ -100,7 +91,9 @@ class BuildRun:
         return "SUCCEEDED" if self._run_phases(self._spec, self._env) else "FAILED"
 
     def _prepare(self) -> None:
-        self._download_source()
+        self._spec = build_source.fetch(
+            self._project.get("source") or {}, self._folder, self._source, self._tools.open_object
+        )
         try:
             env = build_environment.compose(
                 spec=self._spec,
@@ -118,34 +111,6 @@ class BuildRun:
             raise PhaseFailed("CLIENT_ERROR", str(error)) from error
         self._sink.hide(env.secrets)
         self._env = env.variables
-
-    def _download_source(self) -> None:
-        self._source.mkdir(parents=True)
-        source = self._project.get("source") or {}
-        kind = source.get("type", "NO_SOURCE")
-        if kind == "S3":
-            bucket, _, key = str(source.get("location", "")).removeprefix("arn:aws:s3:::").partition("/")
-            try:
-                archive = self._folder / "source.zip"
-                with self._tools.open_object(bucket, key) as body, archive.open("wb") as out:
-                    shutil.copyfileobj(body, out, 1 << 20)
-                _unzip(archive, self._source)
-            except (OSError, zipfile.BadZipFile) as error:
-                raise PhaseFailed("CLIENT_ERROR", f"source s3://{bucket}/{key}: {error}") from error
-        elif kind != "NO_SOURCE":
-            raise PhaseFailed("CLIENT_ERROR", f"source type {kind} is not emulated; S3 and NO_SOURCE are")
-        self._spec = self._read_spec(source.get("buildspec") or "buildspec.yml")
-
-    def _read_spec(self, given: str) -> Buildspec:
-        try:
-            if "\n" in given or given.lstrip().startswith("{"):
-                return parse(given)
-            path = (self._source / given).resolve()
-            if not path.is_relative_to(self._source.resolve()) or not path.is_file():
-                raise BuildspecError(f"YAML_FILE_ERROR: the source holds no file {given}")
-            return parse(path.read_text(encoding="utf-8"))
-        except BuildspecError as error:
-            raise PhaseFailed("YAML_FILE_ERROR", str(error)) from error
 
     def _run_phases(self, spec: Buildspec, env: dict[str, str]) -> bool:
         """True when every phase that ran succeeded or was told to go on."""
@@ -236,17 +201,3 @@ class BuildRun:
         self._build.update(currentPhase="COMPLETED", endTime=now, buildComplete=True)
         # Last: who sees this status sees everything else as it stays.
         self._build["buildStatus"] = status
-
-
-def _unzip(archive: Path, folder: Path) -> None:
-    """Keeps the files' modes, as CodeBuild does. Members that point outside are refused by name."""
-    with zipfile.ZipFile(archive) as source:
-        for member in source.infolist():
-            parts = Path(member.filename).parts
-            if Path(member.filename).is_absolute() or ".." in parts:
-                raise PhaseFailed("CLIENT_ERROR", f"source member {member.filename!r} points outside the source")
-            target = Path(source.extract(member, folder))
-            mode = member.external_attr >> 16 & 0o777
-            if mode:
-                with contextlib.suppress(OSError):
-                    target.chmod(mode)

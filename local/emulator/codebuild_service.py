@@ -10,7 +10,8 @@ from typing import Any
 
 from local.emulator.aws_errors import AwsError, Response, ok
 from local.emulator.build_runner import BuildRun, BuildTools
-from local.emulator.host import BuildRegistry, current_scope
+from local.emulator.host import current_scope
+from local.emulator.host_builds import BuildRegistry
 
 __all__ = ["BuildTools", "CodeBuildService"]
 EMULATED = frozenset({

@@ -11,13 +11,12 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from local.emulator import autoscaling_types, cloudformation_types, containers, ecr_public, host
+from local.emulator import autoscaling_types, cloudformation_types, ecr_public, host, host_builds, launch
 from local.emulator.codebuild_service import BuildTools, CodeBuildService
-from local.emulator.containers import Container, ContainerTools, RunnableImage
 from local.emulator.control_plane import ControlPlane
 from local.emulator.endpoints import EndpointManager
+from local.emulator.launch import ContainerTools, RunnableImage
 from local.emulator.model_data import split_s3_url
-from local.emulator.records import VariantPlan
 from local.emulator.sagemaker_service import PATTERNS, SERVICE, SageMakerService
 from local.emulator.scope import Scope
 from local.emulator.settings import EmulatorSettings
@@ -30,19 +29,16 @@ def install(settings: EmulatorSettings, inherited: dict[str, str]) -> Callable[[
     tools = ContainerTools(
         prepare=_prepare(settings),
         open_object=objects.open,
-        log_writer=host.log_writer,
+        log_writer=host_builds.log_writer,
         work=settings.state / "endpoints",
         logs=settings.logs,
         base_env=inherited,
     )
 
-    def launch(scope: Scope, endpoint: str, plan: VariantPlan, cancelled: Callable[[], bool]) -> Container:
-        return containers.launch(tools, scope, endpoint, plan, cancelled)
-
     def new_plane(scope: Scope) -> ControlPlane:
         return ControlPlane(
             scope,
-            endpoints=EndpointManager(scope, launch=launch),
+            endpoints=EndpointManager(scope, launch=functools.partial(launch.launch, tools)),
             resolve_image=lambda owner, repository, tag, digest: host.image_digest(
                 owner, repository, tag=tag, digest=digest
             ),
@@ -57,7 +53,7 @@ def install(settings: EmulatorSettings, inherited: dict[str, str]) -> Callable[[
     host.install_blocking_types()
     host.install_content_types()
     builds = CodeBuildService(
-        host.BuildRegistry(),
+        host_builds.BuildRegistry(),
         BuildTools(
             work=settings.state / "builds",
             logs=settings.logs,
@@ -67,7 +63,7 @@ def install(settings: EmulatorSettings, inherited: dict[str, str]) -> Callable[[
             cache=settings.cache,
             open_object=objects.open,
             secret=objects.secret,
-            log_writer=host.log_writer,
+            log_writer=host_builds.log_writer,
         ),
     )
     builds.install()
@@ -76,7 +72,7 @@ def install(settings: EmulatorSettings, inherited: dict[str, str]) -> Callable[[
         builds.close()
         sagemaker.close()
 
-    host.reset_hooks(end)
+    host_builds.reset_hooks(end)
     return end
 
 

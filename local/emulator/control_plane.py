@@ -6,24 +6,20 @@ here. What a container is, and how an endpoint comes up, is `endpoints`' busines
 
 from __future__ import annotations
 
-import re
 import threading
 import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from local.emulator import ecr_images, variants
 from local.emulator.aws_errors import validation
+from local.emulator.descriptions import described
+from local.emulator.ecr_images import ResolveImage
 from local.emulator.endpoints import EndpointManager
-from local.emulator.records import EndpointConfigRecord, EndpointRecord, ModelRecord, VariantPlan
+from local.emulator.records import EndpointConfigRecord, ModelRecord, VariantPlan
 from local.emulator.scope import Scope
 
-DEFAULT_STARTUP_SECONDS = 480.0  # AWS: eight minutes
-ECR_IMAGE = re.compile(
-    r"(?P<account>\d{12})\.dkr\.ecr\.(?P<region>[a-z0-9-]+)\.amazonaws\.com/"
-    r"(?P<repository>[a-z0-9][a-z0-9._/-]*)(?::(?P<tag>[\w.-]+)|@(?P<digest>sha256:[0-9a-f]{64}))"
-)
 T = TypeVar("T")
-ResolveImage = Callable[[Scope, str, "str | None", "str | None"], "str | None"]  # repository, tag, digest → digest
 ObjectExists = Callable[[str], bool]
 
 
@@ -48,7 +44,7 @@ class ControlPlane:
             raise validation("This emulator serves models of one PrimaryContainer; Containers is not supported.")
         if not request.get("ExecutionRoleArn"):
             raise validation("ExecutionRoleArn is required for a model with a PrimaryContainer.")
-        image = self._resolved(container.get("Image", ""))
+        image = ecr_images.by_digest(container.get("Image", ""), self._resolve_image)
         self._check_model_data(container)
         with self._lock:
             if name in self._models:
@@ -58,22 +54,8 @@ class ControlPlane:
             )
         return {"ModelArn": arn}
 
-    def _resolved(self, image: str) -> str:
-        found = ECR_IMAGE.fullmatch(image)
-        if not found:
-            raise validation(
-                f"Unsupported image {image!r}: an ECR image with a tag or a digest is needed "
-                "(<account>.dkr.ecr.<region>.amazonaws.com/<repository>@sha256:<64 hex>)."
-            )
-        owner = Scope(account=found["account"], region=found["region"])
-        digest = self._resolve_image(owner, found["repository"], found["tag"], found["digest"])
-        if digest is None:
-            raise validation(f"Requested image {image} not found.")
-        repository = f"{owner.account}.dkr.ecr.{owner.region}.amazonaws.com/{found['repository']}"
-        return f"{repository}@{digest}"
-
     def _check_model_data(self, container: dict[str, Any]) -> None:
-        url = model_data_url(container)
+        url = variants.model_data_url(container)
         if url and not self._object_exists(url):
             raise validation(
                 f"Could not access model data at {url}. Please ensure that the role exists, that its policies allow "
@@ -111,37 +93,12 @@ class ControlPlane:
         if len(set(names)) != len(names):
             raise validation(f"Production variant names must be unique; got {', '.join(names)}.")
         for variant in request["ProductionVariants"]:
-            self._check_variant(variant)
+            variants.check(variant, self._model)
         with self._lock:
             if name in self._configs:
                 raise validation(f'Cannot create already existing endpoint configuration "{arn}".')
             self._configs[name] = EndpointConfigRecord(name=name, arn=arn, request=request, created=time.time())
         return {"EndpointConfigArn": arn}
-
-    def _check_variant(self, variant: dict[str, Any]) -> None:
-        name = variant["VariantName"]
-        if "ModelName" not in variant:
-            raise validation(f"ModelName is required for production variant {name}.")
-        self._model(variant["ModelName"])
-        chosen = [key for key in ("InstanceType", "InstancePools", "ServerlessConfig") if variant.get(key)]
-        if len(chosen) != 1:
-            got = " and ".join(chosen) or "none of them"
-            raise validation(
-                f"Exactly one of InstanceType, InstancePools and ServerlessConfig is needed for production variant "
-                f"{name}; got {got}."
-            )
-        if "VariantInstanceProvisionTimeoutInSeconds" in variant and chosen != ["InstancePools"]:
-            raise validation(
-                f"VariantInstanceProvisionTimeoutInSeconds of production variant {name} needs InstancePools."
-            )
-        pools = variant.get("InstancePools", [])
-        for key in ("Priority", "InstanceType"):
-            values = [pool[key] for pool in pools]
-            if len(set(values)) != len(values):
-                raise validation(f"InstancePools of production variant {name}: {key} must be unique; got {values}.")
-        for pool in pools:
-            if "ModelNameOverride" in pool:
-                self._model(pool["ModelNameOverride"])
 
     def describe_endpoint_config(self, request: dict[str, Any]) -> dict[str, Any]:
         config = self._config(request["EndpointConfigName"])
@@ -214,69 +171,9 @@ class ControlPlane:
         return {"Tags": tags[arn]}
 
     def _plans(self, config_name: str) -> list[VariantPlan]:
-        return [self._plan(variant) for variant in self._config(config_name).request["ProductionVariants"]]
-
-    def _plan(self, variant: dict[str, Any]) -> VariantPlan:
-        """The first pool stands for all: this machine always has room."""
-        pools = sorted(variant.get("InstancePools", []), key=lambda pool: int(pool["Priority"]))
-        first = pools[0] if pools else {}
-        model = self._model(first.get("ModelNameOverride", variant["ModelName"]))
-        container = model.request["PrimaryContainer"]
-        return VariantPlan(
-            name=variant["VariantName"],
-            image=model.resolved_image,
-            specified_image=container["Image"],
-            model_data_url=model_data_url(container),
-            environment=dict(container.get("Environment", {})),
-            startup_timeout=float(variant.get("ContainerStartupHealthCheckTimeoutInSeconds", DEFAULT_STARTUP_SECONDS)),
-            instance_count=int(variant.get("InitialInstanceCount", 1)),
-            weight=float(variant.get("InitialVariantWeight", 1.0)),
-            instance_type=first.get("InstanceType", variant.get("InstanceType", "serverless")),
-        )
-
-
-def described(record: EndpointRecord) -> dict[str, Any]:
-    """DescribeEndpoint's answer."""
-    variants = [
-        {
-            "VariantName": plan.name,
-            "DeployedImages": [
-                {"SpecifiedImage": plan.specified_image, "ResolvedImage": plan.image, "ResolutionTime": record.modified}
-            ],
-            "CurrentWeight": plan.weight,
-            "DesiredWeight": plan.weight,
-            "CurrentInstanceCount": plan.instance_count,
-            "DesiredInstanceCount": plan.instance_count,
-        }
-        for plan in record.plans
-    ]
-    answer: dict[str, Any] = {
-        "EndpointName": record.name,
-        "EndpointArn": record.arn,
-        "EndpointConfigName": record.config_name,
-        "EndpointStatus": record.status,
-        "ProductionVariants": variants,
-        "CreationTime": record.created,
-        "LastModifiedTime": record.modified,
-    }
-    if record.failure_reason:
-        answer["FailureReason"] = record.failure_reason
-    if record.pending_config_name:
-        answer["PendingDeploymentSummary"] = {"EndpointConfigName": record.pending_config_name}
-    return answer
-
-
-def model_data_url(container: dict[str, Any]) -> str | None:
-    """The archive's s3:// URL, whichever way the container spells it."""
-    source = container.get("ModelDataSource", {}).get("S3DataSource")
-    if source is None:
-        return container.get("ModelDataUrl")
-    if (source["S3DataType"], source["CompressionType"]) != ("S3Object", "Gzip"):
-        raise validation(
-            "This emulator reads model data as one gzip archive: S3DataType S3Object, CompressionType Gzip."
-        )
-    url: str = source["S3Uri"]
-    return url
+        return [
+            variants.plan(variant, self._model) for variant in self._config(config_name).request["ProductionVariants"]
+        ]
 
 
 def _found(store: dict[str, T], name: str, what: str, arn: str) -> T:

@@ -16,7 +16,7 @@ import boto3
 import pytest
 from botocore.config import Config
 
-from local import aws, emulator_process
+from local import aws, emulator_process, ports
 from local.workspace import CHECKOUT, Workspace
 
 ROLE = "arn:aws:iam::123456789012:role/execution"
@@ -60,7 +60,7 @@ def emulated() -> Iterator[Emulated]:
         patch.setenv("LOCAL_IMAGE_MODE", "venv")
         # Must not reach a build or a container.
         patch.setenv("AWS_SESSION_TOKEN", "a-secret-of-the-developer")
-        port, _ = emulator_process.choose_port(None)
+        port, _ = ports.choose_port(None)
         running = emulator_process.start(workspace, port=port, runner="tests.local.fake_images:prepare")
     try:
         yield Emulated(url=running.url, workspace=workspace)

@@ -127,7 +127,8 @@ def test_a_broken_build_rolls_back_with_its_reason_on_the_screen(
     with pytest.raises(CommandFailed):
         created.up()
     screen = capsys.readouterr().out
-    assert "SyntaxError" in screen
+    assert "self-check: decision_server/app.py, line" in screen
+    assert "invalid syntax" in screen
     assert "Error while executing command: python3 container/image_build.py build. Reason: exit status 1" in screen
     new = created.builds().keys() - builds.keys()
     assert [created.builds()[each] for each in new] == ["FAILED"]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from local import emulator_process
+from local import emulator_process, ports
 from local.emulator.leashed_process import LeashedProcess
 from local.workspace import CHECKOUT, Workspace, WorkspaceError
 from tests.local.conftest import eventually
@@ -78,10 +78,10 @@ def test_a_pid_that_belongs_to_another_program_by_now_is_neither_found_nor_ended
 def test_a_wanted_port_that_is_taken_is_refused_and_the_usual_one_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(emulator_process.EmulatorError, match=f"port {port} on 127.0.0.1 is taken"):
-            emulator_process.choose_port(port)
-        monkeypatch.setattr(emulator_process, "DEFAULT_PORT", port)
-        chosen, note = emulator_process.choose_port(None)
+        with pytest.raises(ports.PortTaken, match=f"port {port} on 127.0.0.1 is taken"):
+            ports.choose_port(port)
+        monkeypatch.setattr(ports, "DEFAULT_PORT", port)
+        chosen, note = ports.choose_port(None)
     assert chosen != port
     assert note == f"port {port} is taken by another program; using {chosen}"
 
@@ -89,7 +89,7 @@ def test_a_wanted_port_that_is_taken_is_refused_and_the_usual_one_is_replaced(mo
 def test_an_emulator_that_cannot_start_says_why_and_leaves_nothing() -> None:
     workspace = Workspace(root=CHECKOUT, name=f"tests-broken-{os.getpid()}")
     with pytest.raises(emulator_process.EmulatorError, match="No module named 'no_such_module'"):
-        emulator_process.start(workspace, port=emulator_process.choose_port(None)[0], runner="no_such_module:prepare")
+        emulator_process.start(workspace, port=ports.choose_port(None)[0], runner="no_such_module:prepare")
     assert not workspace.state.exists()
 
 

@@ -1,0 +1,88 @@
+"""Makes an endpoint's container run: image pulled, model unpacked, process started, healthy. Knows no states of
+endpoints.
+"""
+
+from __future__ import annotations
+
+import shutil
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from local.emulator.containers import Container, LaunchError
+from local.emulator.log_sink import LineWriter, LogSink
+from local.emulator.model_data import ModelDataError, OpenObject, unpack
+from local.emulator.records import VariantPlan
+from local.emulator.scope import Scope
+
+
+class RunnableImage(Protocol):
+    """What an image becomes on this machine: a command that is the image's entry point."""
+
+    @property
+    def command(self) -> Sequence[str]: ...
+    @property
+    def env(self) -> Mapping[str, str]: ...
+    @property
+    def cwd(self) -> Path: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContainerTools:
+    """What a container needs of its surroundings. prepare: image by digest → how to run it; may take minutes."""
+
+    prepare: Callable[[str], RunnableImage]
+    open_object: OpenObject
+    log_writer: Callable[[Scope, str, str], LineWriter]
+    work: Path
+    logs: Path
+    base_env: Mapping[str, str]
+
+
+def launch(
+    tools: ContainerTools, scope: Scope, endpoint: str, plan: VariantPlan, cancelled: Callable[[], bool]
+) -> Container:
+    """Pulls, unpacks, starts, waits for health. Raises LaunchError; then nothing is left running or unpacked."""
+    instance = f"i-{uuid.uuid4().hex[:17]}"
+    group, stream = f"/aws/sagemaker/Endpoints/{endpoint}", f"{plan.name}/{instance}"
+    sink = LogSink(
+        path=tools.logs / "endpoints" / f"{endpoint}-{plan.name}-{instance}.log",
+        also=tools.log_writer(scope, group, stream),
+    )
+    folder = tools.work / instance
+    try:
+        image = tools.prepare(plan.image)
+        if plan.model_data_url:
+            unpack(plan.model_data_url, folder, tools.open_object)
+        else:
+            folder.mkdir(parents=True)
+        env = {**tools.base_env, **image.env, "DECISION_HOST": "127.0.0.1", "DECISION_MODEL_PATH": str(folder)}
+        container = Container(
+            command=image.command, env={**env, **plan.environment}, cwd=image.cwd, folder=folder, sink=sink
+        )
+    except ModelDataError as error:
+        _give_up(sink, folder)
+        raise LaunchError(str(error)) from error
+    except Exception as error:
+        sink.write(f"[emulator] {type(error).__name__}: {error}")
+        _give_up(sink, folder)
+        raise LaunchError(f"The image {plan.image} cannot be run here: {error}") from error
+    container.log_group, container.log_stream = group, stream
+    try:
+        container.await_health(plan.startup_timeout, cancelled)
+    except LaunchError as error:
+        tail = "\n".join(sink.tail()[-12:])
+        container.stop()
+        raise LaunchError(
+            f"The primary container for production variant {plan.name} did not pass the ping health check. "
+            f"Please check CloudWatch logs for this endpoint. ({error}; log group {group}, stream {stream})\n{tail}"
+        ) from error
+    container.keep_alive()
+    return container
+
+
+def _give_up(sink: LogSink, folder: Path) -> None:
+    sink.close()
+    shutil.rmtree(folder, ignore_errors=True)
