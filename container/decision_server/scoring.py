@@ -16,10 +16,13 @@ class ScoringTask:
     tokens: the whole prompt, ids in [0, n_vocab), 1 ≤ len ≤ n_ctx.
     shared_lengths: ascending prefix lengths, each < len(tokens), at which other tasks are likely to branch off:
         the end of the prompt's fixed head, the end of the state. The engine may keep what it computed up to there.
+    continuations: answers whose probability is asked for, each at least one token, to be read as if they followed the
+        prompt; len(tokens) + len(continuation) ≤ n_ctx for each. Empty for a readout that needs the last logits alone.
     """
 
     tokens: tuple[int, ...]
     shared_lengths: tuple[int, ...] = ()
+    continuations: tuple[tuple[int, ...], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,12 +32,17 @@ class Score:
     logits: float32[n_vocab], unnormalised, at the last position of the prompt; a copy the caller owns.
     cached_tokens: how many leading tokens were not computed again. cached_tokens + evaluated_tokens == len(tokens).
     forward_seconds: wall time in the engine, copies of cached prefixes included.
+    prefix_seconds: the part of forward_seconds spent up to the last of the task's shared_lengths.
+    continuation_logprobs: one float64[len(continuation)] for each of the task's continuations: the natural log of each
+        token's probability after the prompt and the continuation's tokens before it.
     """
 
     logits: NDArray[np.float32]
     cached_tokens: int
     evaluated_tokens: int
     forward_seconds: float
+    prefix_seconds: float = 0.0
+    continuation_logprobs: tuple[NDArray[np.float64], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
