@@ -27,7 +27,7 @@ class ModelHub:
     """What the server holds and how it behaves. Tests set the knobs before they ask.
 
     statuses: answers the hub gives first, one a request, with these headers. cut_after: bytes after which the storage
-    host drops the connection, one a request. sent_sizes: what storage claims the size is, instead of the truth.
+    host drops the connection, one a request. states_length False: the end of the connection is the end of the bytes.
     """
 
     content: bytes
@@ -36,6 +36,7 @@ class ModelHub:
     statuses: list[tuple[int, dict[str, str]]] = field(default_factory=list)
     cut_after: list[int] = field(default_factory=list)
     ignores_range: bool = False
+    states_length: bool = True
     announces: bool = True
     commit: str = REVISION
     requests: list[Request] = field(default_factory=list)
@@ -75,9 +76,12 @@ class _Handler(BaseHTTPRequestHandler):
             extra["Content-Range"] = f"bytes {start}-{len(content) - 1}/{len(content)}"
         body = content[start:]
         self.send_response(status)
-        for name, value in {**extra, "Content-Length": str(len(body))}.items():
+        if self.hub.states_length:
+            extra["Content-Length"] = str(len(body))
+        for name, value in extra.items():
             self.send_header(name, value)
         self.end_headers()
+        self.close_connection = not self.hub.states_length
         if self.hub.cut_after:
             self.wfile.write(body[: self.hub.cut_after.pop(0)])
             self.close_connection = True

@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from model_packaging.archive import write_archive
 from model_packaging.build import build
-from model_packaging.errors import UnavailableError
+from model_packaging.errors import PackagingError, UnavailableError
 from model_packaging.folder_lock import folder_lock
 from tests.packaging.conftest import ROOT, Declare, run_cli, run_process
 
@@ -131,6 +132,27 @@ def test_a_truncated_gguf_is_refused_and_leaves_no_archive(declare: Declare, tin
     declared_as_cut = run_cli("build", declare(weights), "--output", tmp_path / "out")
     assert (declared_as_cut.status, "truncated: tensor" in declared_as_cut.error) == (2, True)
     assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_a_git_lfs_pointer_is_called_by_its_name_before_its_size_is(declare: Declare, tmp_path: Path) -> None:
+    (tmp_path / "pointer.gguf").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 3\n")
+    ran = run_cli("build", declare(source={"kind": "file", "path": "pointer.gguf"}), "--output", tmp_path / "out")
+    assert (ran.status, "this is a Git LFS pointer" in ran.error) == (2, True)
+
+
+def test_weights_that_change_while_they_are_packed_leave_no_archive(
+    declare: Declare, tiny: Path, tmp_path: Path
+) -> None:
+    built = build(declare(), output=tmp_path / "out", cache_dir=tmp_path / "cache")
+    data = bytearray(tiny.read_bytes())
+    data[-1] ^= 1
+    changed = tmp_path / "changed.gguf"
+    changed.write_bytes(data)
+    target = tmp_path / "again" / "model.tar.gz"
+    target.parent.mkdir()
+    with pytest.raises(PackagingError, match="changed while it was packed; nothing was written"):
+        write_archive(built.manifest, changed, target)
+    assert list(target.parent.iterdir()) == []
 
 
 def test_a_file_of_another_kind_is_refused_by_its_magic(declare: Declare, tmp_path: Path) -> None:

@@ -184,6 +184,15 @@ def test_bytes_that_are_not_the_declared_ones_leave_nothing_and_the_next_try_sta
     assert _build(path, hub, tmp_path).status == 0
 
 
+def test_a_stream_of_unstated_length_is_cut_off_once_it_is_too_long(hub: ModelHub, fetch: _Fetch) -> None:
+    whole = len(hub.content)
+    hub.announces = hub.states_length = False
+    hub.content += bytes(4 << 20)
+    with pytest.raises(PackagingError, match=rf"on the hub; {whole} declared"):
+        fetch()
+    assert fetch.partial.stat().st_size <= whole
+
+
 def test_a_git_lfs_pointer_is_called_by_its_name(hub: ModelHub, declare_hub: Declare, tmp_path: Path) -> None:
     hub.announces = False
     hub.content = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 3013027808\n"

@@ -127,6 +127,11 @@ def test_a_folder_is_not_published(archive: Path, bucket: str, s3: Any, tmp_path
         ArtifactBucket(bucket, client=s3).publish(folder)
 
 
+def test_a_longer_key_is_not_taken_for_the_one_asked_for(bucket: str, s3: Any) -> None:
+    s3.put_object(Bucket=bucket, Key=f"results/model-{_TRIGGER}.json.old", Body=b"{}")
+    assert not ArtifactBucket(bucket, client=s3).has_result(_TRIGGER)
+
+
 def test_a_missing_bucket_is_named_and_is_not_an_absent_result(archive: Path, s3: Any, aws: dict[str, str]) -> None:
     with pytest.raises(UnavailableError, match=r"s3://no-such-bucket/results/.*NoSuchBucket"):
         ArtifactBucket("no-such-bucket", client=s3).has_result(_TRIGGER)
