@@ -1,6 +1,4 @@
 """The commands that do something: up, ask, down, demo. `demo` leaves nothing running, whatever happens."""
-happens.
-"""
 
 from __future__ import annotations
 
