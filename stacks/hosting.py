@@ -96,7 +96,8 @@ class Hosting(Construct):
             deployment_config=sagemaker.CfnEndpoint.DeploymentConfigProperty(
                 blue_green_update_policy=sagemaker.CfnEndpoint.BlueGreenUpdatePolicyProperty(
                     traffic_routing_configuration=sagemaker.CfnEndpoint.TrafficRoutingConfigProperty(
-                        type="ALL_AT_ONCE", wait_interval_in_seconds=0  # the API wants it, even so
+                        type="ALL_AT_ONCE",
+                        wait_interval_in_seconds=0,  # the API wants it, even so
                     ),
                     termination_wait_in_seconds=60,
                 )
