@@ -46,6 +46,15 @@ def append(path: str) -> Callable[[Path], object]:
     return change
 
 
+def flip_a_byte(path: str) -> Callable[[Path], object]:
+    def change(root: Path) -> None:
+        content = bytearray((root / path).read_bytes())
+        content[-2] ^= 1
+        (root / path).write_bytes(content)
+
+    return change
+
+
 def create(path: str) -> Callable[[Path], object]:
     def change(root: Path) -> None:
         (root / path).parent.mkdir(parents=True, exist_ok=True)
@@ -58,6 +67,7 @@ def create(path: str) -> Callable[[Path], object]:
     ("change", "rebuilt"),
     [
         (append("container/decision_server/scoring.py"), {"image"}),
+        (flip_a_byte("container/decision_server/scoring.py"), {"image"}),
         (append("container/requirements.txt"), {"image"}),
         (append("container/buildspec.yml"), {"image"}),
         (append("container/image_build.py"), {"image"}),
@@ -67,6 +77,7 @@ def create(path: str) -> Callable[[Path], object]:
         (lambda root: (root / "container/serve").chmod(0o644), {"image"}),
         (lambda root: (root / "container/serve").rename(root / "container/server"), {"image"}),
         (append(DECLARATION), {"model"}),
+        (flip_a_byte(DECLARATION), {"model"}),
         (append("model_packaging/__init__.py"), {"model"}),
         (append("model_packaging/buildspec.yml"), {"model"}),
         (append("model_packaging/requirements.txt"), {"model"}),
@@ -137,6 +148,7 @@ def test_the_zip_holds_the_files_with_their_folders_and_permissions(checkout: Pa
     assert entries["container/serve"].external_attr >> 16 == 0o100755
     assert entries["container/requirements.txt"].external_attr >> 16 == 0o100644
     assert all(name.startswith("container/") for name in entries)
+    assert {entry.date_time for entry in entries.values()} == {(1980, 1, 1, 0, 0, 0)}
 
 
 def test_the_models_source_holds_the_one_declaration_that_is_asked_for(checkout: Path) -> None:
