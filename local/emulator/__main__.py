@@ -70,7 +70,8 @@ def prepare_environment(settings: EmulatorSettings) -> None:
         GATEWAY_PORT=str(settings.port),
         MINISTACK_ACCOUNT_ID=ACCOUNT,
         MINISTACK_REGION=settings.region,
-        SFN_WAIT_SCALE="0.1",
+        # The provider asks 720 times, every 5 s of Step Functions' time: 24 minutes here, and no build may take longer.
+        SFN_WAIT_SCALE="0.4",
         TMPDIR=str(temporary),
         LAMBDA_EXECUTOR="local",
         PERSIST_STATE="0",
