@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from decision_server.engine import library, self_check
+from decision_server.engine.branches import Branches
+from decision_server.engine.context import Context
 from decision_server.engine.prefixes import Kept, KeptPrefixes, cuts
 from decision_server.engine.self_check import Reuse
 from decision_server.engine.sequence import Sequence
@@ -23,11 +25,12 @@ _DEFAULT_N_CTX = 4096
 class LlamaEngine:
     """Implements `scoring.ScoringEngine`. `vocabulary` may be used by any thread until `close`."""
 
-    def __init__(self, api: Any, model: Any, vocabulary: Vocabulary, sequence: Sequence, prefix_streams: int) -> None:
-        """Takes ownership of all four; `load` is the way to get here."""
-        self._api = api
+    def __init__(self, model: Any, vocabulary: Vocabulary, context: Context, prefix_streams: int) -> None:
+        """Takes ownership of all three; `load` is the way to get here."""
         self._model = model
-        self._sequence = sequence
+        self._context = context
+        self._sequence = Sequence(context)
+        self._branches = Branches(context)
         self._held: tuple[int, ...] = ()  # the tokens that the sequence really holds
         self._kept = KeptPrefixes(prefix_streams)
         self._reuse = Reuse.NOTHING
@@ -65,7 +68,7 @@ class LlamaEngine:
             size = min(_DEFAULT_N_CTX, vocabulary.n_ctx_train) if n_ctx is None else n_ctx
             if not 1 <= size <= vocabulary.n_ctx_train:
                 raise StartupFailure(f"n_ctx: {size} given; this model allows 1 to {vocabulary.n_ctx_train}")
-            sequence = Sequence(
+            context = Context(
                 api,
                 model,
                 n_ctx=size,
@@ -76,9 +79,9 @@ class LlamaEngine:
         except BaseException:
             api.llama_model_free(model)
             raise
-        engine = cls(api, model, vocabulary, sequence, prefix_streams)
+        engine = cls(model, vocabulary, context, prefix_streams)
         try:
-            engine._reuse = self_check.run(sequence, vocabulary.n_tokens, size)
+            engine._reuse = self_check.run(engine._sequence, vocabulary.n_tokens, size)
         except BaseException:
             engine.close()
             raise
@@ -112,31 +115,48 @@ class LlamaEngine:
         """Frees the context before the model; waits for threads inside the vocabulary. May be called twice."""
         if self._model is not None:
             self._kept.clear()
-            self._sequence.close()
+            self._context.close()
             self.vocabulary.close()
-            self._api.llama_model_free(self._model)
+            self._context.api.llama_model_free(self._model)
             self._model = None
 
     def _score(self, task: ScoringTask) -> Score:
         if self._model is None:
             raise EngineClosed("the engine was closed")
-        if not 1 <= len(task.tokens) <= self.facts.n_ctx:
-            raise ValueError(f"a task of {len(task.tokens)} tokens; 1 to {self.facts.n_ctx} fit the context")
-        if not 0 <= min(task.tokens) <= max(task.tokens) < self.facts.n_vocab:
-            raise ValueError(f"a token outside [0, {self.facts.n_vocab})")
+        self._check(task)
         began = time.perf_counter()
         cached = self._start(task)
+        prefix_seconds = time.perf_counter() - began
         for end in (*(cut for cut in cuts(task) if cut > cached), len(task.tokens)):
             self._sequence.extend(task.tokens[len(self._held) : end], output=end == len(task.tokens))
             self._held = task.tokens[:end]
-            if end < len(task.tokens) and self._reuse is not Reuse.NOTHING and self._kept.wants(self._held):
-                self._kept.add(Kept(tokens=self._held, memory=self._sequence.copy_out()))
+            if end < len(task.tokens):
+                if self._reuse is not Reuse.NOTHING and self._kept.wants(self._held):
+                    self._kept.add(Kept(tokens=self._held, memory=self._sequence.copy_out()))
+                prefix_seconds = time.perf_counter() - began
+        logits = self._sequence.logits()
         return Score(
-            logits=self._sequence.logits(),
+            logits=logits,
             cached_tokens=cached,
             evaluated_tokens=len(task.tokens) - cached,
+            continuation_logprobs=self._branches.logprobs(len(task.tokens), logits, task.continuations),
             forward_seconds=time.perf_counter() - began,
+            prefix_seconds=prefix_seconds,
         )
+
+    def _check(self, task: ScoringTask) -> None:
+        facts = self.facts
+        if not 1 <= len(task.tokens) <= facts.n_ctx:
+            raise ValueError(f"a task of {len(task.tokens)} tokens; 1 to {facts.n_ctx} fit the context")
+        room = facts.n_ctx - len(task.tokens)
+        for continuation in task.continuations:
+            if not 1 <= len(continuation) <= room:
+                raise ValueError(
+                    f"a continuation of {len(continuation)} tokens; 1 to {room} fit behind {len(task.tokens)}"
+                )
+        for tokens in (task.tokens, *task.continuations):
+            if not 0 <= min(tokens) <= max(tokens) < facts.n_vocab:
+                raise ValueError(f"a token outside [0, {facts.n_vocab})")
 
     def _start(self, task: ScoringTask) -> int:
         """Brings the sequence to the longest prefix of the task that is already computed; returns its length."""

@@ -11,7 +11,8 @@ from enum import Enum
 
 import numpy as np
 
-from decision_server.engine.sequence import CHUNK, Sequence
+from decision_server.engine.context import CHUNK
+from decision_server.engine.sequence import Sequence
 
 _log = logging.getLogger(__name__)
 
