@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 JsonValue: TypeAlias = "str | int | float | bool | Sequence[JsonValue] | Mapping[str, JsonValue] | None"
@@ -21,7 +21,8 @@ class Option:
 class Decision:
     """One question about one state, validated: 2 to 255 options with unique ids, `state` not empty.
 
-    `readout` and `prompt_version` are None where the caller leaves them to the server's settings.
+    `readout` and `prompt_version` are None where the caller leaves them to the server's settings. `question_type` says
+    which temperature of a calibration it gets (calibration.py).
     """
 
     id: str
@@ -30,3 +31,8 @@ class Decision:
     options: tuple[Option, ...]
     readout: str | None = None
     prompt_version: str | None = None
+    question_type: str = "choice"
+
+    def in_order(self, order: Sequence[int]) -> Decision:
+        """The same decision with its options in another order. order: each option's index, once."""
+        return replace(self, options=tuple(self.options[index] for index in order))

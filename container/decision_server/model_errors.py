@@ -50,10 +50,10 @@ class TooManyOptions(DecisionRefused):
 
 
 class UnknownChoice(DecisionRefused):
-    """A prompt version or a readout that this server does not have."""
+    """A prompt version or a readout that this server does not have. context: where it does not have it."""
 
-    def __init__(self, *, field: str, value: str, known: tuple[str, ...]) -> None:
-        super().__init__(f"{field}: {value!r} is not known; known here: {', '.join(known)}", field=field)
+    def __init__(self, *, field: str, value: str, known: tuple[str, ...], context: str = "") -> None:
+        super().__init__(f"{field}: {value!r} is not known{context}; known here: {', '.join(known)}", field=field)
         self.value = value
         self.known = known
 

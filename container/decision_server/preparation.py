@@ -1,4 +1,4 @@
-"""One decision → a scoring task and all that reading its answer needs. Joins prompt, tokens and labels; no llama.cpp.
+"""One decision → what is scored for it, and what its answer says about it. Joins prompt, tokens, labels; no llama.cpp.
 
 Used by request threads, many at a time; everything here is fixed after construction.
 """
@@ -6,38 +6,42 @@ Used by request threads, many at a time; everything here is fixed after construc
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from decision_server import labels, prompt
+from decision_server import choices, labels, prompt, rotations
+from decision_server.choices import Choice
 from decision_server.decisions import Decision
-from decision_server.model_errors import ContextOverflow, StartupFailure, UnknownChoice
+from decision_server.model_errors import ContextOverflow
+from decision_server.plans import Letters, Likelihood, Plan, RotatedLetters
+from decision_server.prompt import Prompt
 from decision_server.scoring import ScoringTask
-from decision_server.tokens import PromptTokenizer
+from decision_server.tokens import EncodedPrompt, PromptTokenizer
 
 if TYPE_CHECKING:
     from decision_server.engine import Vocabulary
-
-LETTERS = "letters"
-READOUTS = (LETTERS,)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Prepared:
     """What the engine computes, and what the answer says about it (contract 3.3).
 
-    labels, label_token_ids: one for each option, in the request's order. prompt_sha256: 64 hex, of the prompt's text.
-    prompt_version, readout: those really used.
+    prompt_sha256: 64 hex, of the text of the plan's first prompt. readout, prompt_version: those really used.
+    warnings: what the caller should know whatever the scores are.
     """
 
-    task: ScoringTask
-    labels: tuple[str, ...]
-    label_token_ids: tuple[int, ...]
+    plan: Plan
     prompt_sha256: str
     prompt_version: str
     readout: str
-    input_tokens: int
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def input_tokens(self) -> int:
+        """Of all prompts and option texts that the answer is made from, the baseline's not among them."""
+        return sum(len(task.tokens) + sum(map(len, task.continuations)) for task in self.plan.tasks)
 
 
 class Preparer:
@@ -45,39 +49,85 @@ class Preparer:
 
     def __init__(self, vocabulary: Vocabulary, *, n_ctx: int, readout: str, prompt_version: str) -> None:
         """readout, prompt_version: what a decision gets that asks for none. Raises StartupFailure."""
-        _known_at_start("readout", readout, READOUTS)
-        _known_at_start("prompt_version", prompt_version, prompt.PROMPT_VERSIONS)
+        self._defaults = choices.checked(readout, prompt_version)
         self._n_ctx = n_ctx
-        self._readout = readout
-        self._prompt_version = prompt_version
-        systems = {version: prompt.system_turn(version) for version in prompt.PROMPT_VERSIONS}
-        self._tokenizer = PromptTokenizer(vocabulary, tuple(systems.values()))
-        self._labels = {
-            version: labels.verified(partial(self._tokenizer.answer_tokens, system))
-            for version, system in systems.items()
-        }
+        systems = {version: prompt.system_turn(version) for version in choices.PROMPT_VERSIONS}
+        self._tokenizer = PromptTokenizer(vocabulary, tuple(dict.fromkeys(systems.values())))
+        listing = dict.fromkeys(systems[version] for version in choices.LISTING_VERSIONS)
+        found = {system: labels.verified(partial(self._tokenizer.answer_tokens, system)) for system in listing}
+        self._labels = {version: found[systems[version]] for version in choices.LISTING_VERSIONS}
 
     def prepare(self, decision: Decision) -> Prepared:
         """Raises ContextOverflow, TooManyOptions, UnknownChoice, ControlTokenInText, DecisionRefused."""
-        readout = decision.readout or self._readout
-        if readout not in READOUTS:
-            raise UnknownChoice(field="readout", value=readout, known=READOUTS)
-        version = prompt.version_for(decision.prompt_version or self._prompt_version, len(decision.options))
-        chosen = self._labels[version].first(len(decision.options))
-        encoded = self._tokenizer.encode(prompt.render(decision, chosen.labels, version))
-        if len(encoded.tokens) > self._n_ctx:
-            raise ContextOverflow(input_tokens=len(encoded.tokens), n_ctx=self._n_ctx)
-        return Prepared(
-            task=ScoringTask(tokens=encoded.tokens, shared_lengths=encoded.shared_lengths),
-            labels=chosen.labels,
-            label_token_ids=chosen.token_ids,
-            prompt_sha256=hashlib.sha256(encoded.text.encode()).hexdigest(),
-            prompt_version=version,
-            readout=readout,
-            input_tokens=len(encoded.tokens),
+        chosen = choices.for_decision(
+            self._defaults, readout=decision.readout, prompt_version=decision.prompt_version
+        ).for_options(len(decision.options))
+        if chosen.readout == choices.LIKELIHOOD:
+            return self._likelihood(decision, chosen)
+        if chosen.readout == choices.ROTATED:
+            return self._rotated(decision, chosen)
+        return self._letters(decision, chosen)
+
+    def _letters(self, decision: Decision, chosen: Choice) -> Prepared:
+        own = self._labels[chosen.prompt_version].first(len(decision.options))
+        encoded = self._encode(prompt.render(decision, own.labels, chosen.prompt_version))
+        plan = Letters(task=_task(encoded), answer_token_ids=own.token_ids)
+        return _prepared(plan, encoded, chosen)
+
+    def _rotated(self, decision: Decision, chosen: Choice) -> Prepared:
+        own = self._labels[chosen.prompt_version].first(len(decision.options))
+        orders = rotations.orders([option.description for option in decision.options])
+        encoded = [
+            self._encode(prompt.render(decision.in_order(order), own.labels, chosen.prompt_version)) for order in orders
+        ]
+        plan = RotatedLetters(tasks=tuple(_task(one) for one in encoded), orders=orders, label_token_ids=own.token_ids)
+        return _prepared(plan, encoded[0], chosen)
+
+    def _likelihood(self, decision: Decision, chosen: Choice) -> Prepared:
+        system = prompt.system_turn(chosen.prompt_version)
+        texts = [self._tokenizer.continuation(system, option.description) for option in decision.options]
+        distinct = sorted(set(texts))
+        encoded, without = (
+            self._encode(prompt.render_likelihood(state, decision.question), longest=max(map(len, distinct)))
+            for state in (decision.state, prompt.NO_EVIDENCE)
         )
+        plan = Likelihood(
+            task=_task(encoded, distinct),
+            baseline=_task(without, distinct),
+            text_of_option=tuple(map(distinct.index, texts)),
+        )
+        return _prepared(plan, encoded, chosen, _same_texts(decision))
+
+    def _encode(self, rendered: Prompt, *, longest: int = 0) -> EncodedPrompt:
+        """longest: tokens that must fit behind the prompt."""
+        encoded = self._tokenizer.encode(rendered)
+        if len(encoded.tokens) + longest > self._n_ctx:
+            raise ContextOverflow(input_tokens=len(encoded.tokens) + longest, n_ctx=self._n_ctx)
+        return encoded
 
 
-def _known_at_start(field: str, value: str, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise StartupFailure(f"{field}: {value!r} is not known; known here: {', '.join(known)}")
+def _task(encoded: EncodedPrompt, continuations: Sequence[tuple[int, ...]] = ()) -> ScoringTask:
+    return ScoringTask(tokens=encoded.tokens, shared_lengths=encoded.shared_lengths, continuations=tuple(continuations))
+
+
+def _prepared(plan: Plan, first: EncodedPrompt, chosen: Choice, warnings: tuple[str, ...] = ()) -> Prepared:
+    return Prepared(
+        plan=plan,
+        prompt_sha256=hashlib.sha256(first.text.encode()).hexdigest(),
+        prompt_version=chosen.prompt_version,
+        readout=chosen.readout,
+        warnings=warnings,
+    )
+
+
+def _same_texts(decision: Decision) -> tuple[str, ...]:
+    """By likelihood, options are their texts: those with equal texts cannot be told apart, and get equal scores."""
+    first: dict[str, str] = {}
+    for option in decision.options:
+        if option.description in first:
+            return (
+                f"options {first[option.description]!r} and {option.id!r} have the same description: this readout "
+                "gives them equal probabilities, whatever the evidence says",
+            )
+        first[option.description] = option.id
+    return ()

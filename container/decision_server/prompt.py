@@ -1,4 +1,4 @@
-"""Decision → prompt text, one function a prompt version. Pure: knows no model, no template, no tokens.
+"""Decision → prompt text, one rule a prompt version. Pure: knows no model, no template, no tokens.
 
 A prompt has a system turn and a user turn; the model's own chat template frames them (template.py). The offsets in
 `branches` say where prompts of like decisions part; they are hints for the reuse of work and change nothing else.
@@ -10,73 +10,76 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from decision_server.choices import (
+    CRITERION_FIRST,
+    CRITERION_FIRST_WIDE,
+    DIRECT_OPTIONS,
+    DIRECT_OPTIONS_WIDE,
+    LETTER_OPTIONS,
+    LIKELIHOOD_PROMPT,
+)
 from decision_server.decisions import Decision
-from decision_server.model_errors import TooManyOptions, UnknownChoice
+from decision_server.model_errors import TooManyOptions
 
-DIRECT_OPTIONS = "direct-options-v1"
-DIRECT_OPTIONS_WIDE = "direct-options-v1-wide"
-PROMPT_VERSIONS = (DIRECT_OPTIONS, DIRECT_OPTIONS_WIDE)
+NO_EVIDENCE = "N/A"  # stands for the state in the prompt that a likelihood is compared with
 
-_SYSTEM = {
-    DIRECT_OPTIONS: (
-        "Apply the supplied criterion to the supplied evidence. Choose exactly one listed option. "
-        "Respond with only its uppercase letter, with no explanation or reasoning."
-    ),
-    DIRECT_OPTIONS_WIDE: (
-        "Apply the supplied criterion to the supplied evidence. Choose exactly one listed option. "
-        "Respond with only its label of one or two uppercase letters, with no explanation or reasoning."
-    ),
+_CHOOSE = "Apply the supplied criterion to the supplied evidence. Choose exactly one listed option. "
+_BY_LETTER = _CHOOSE + "Respond with only its uppercase letter, with no explanation or reasoning."
+_BY_LABEL = _CHOOSE + "Respond with only its label of one or two uppercase letters, with no explanation or reasoning."
+_SYSTEM: dict[str, str | None] = {
+    DIRECT_OPTIONS: _BY_LETTER,
+    DIRECT_OPTIONS_WIDE: _BY_LABEL,
+    CRITERION_FIRST: _BY_LETTER,
+    CRITERION_FIRST_WIDE: _BY_LABEL,
+    LIKELIHOOD_PROMPT: None,
 }
-_LETTER_OPTIONS = 16
+_WIDE = (DIRECT_OPTIONS_WIDE, CRITERION_FIRST_WIDE)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Prompt:
-    """The two turns as text.
+    """The two turns as text. system: None where the version has none; some templates then put one of their own.
 
     branches: ascending offsets into `user`, in characters. Decisions of this version share the text before the first;
-        those with an equal state share the text before the second.
+        those whose state (by `criterion-first-v1`: whose question and options) is equal share it up to the second.
     """
 
     version: str
-    system: str
+    system: str | None
     user: str
     branches: tuple[int, ...]
 
 
-def version_for(requested: str, option_count: int) -> str:
-    """The version that is really used: past 16 options the labels go on, and the version says so (contract 3.7)."""
-    if requested not in PROMPT_VERSIONS:
-        raise UnknownChoice(field="prompt_version", value=requested, known=PROMPT_VERSIONS)
-    if requested == DIRECT_OPTIONS and option_count > _LETTER_OPTIONS:
-        return DIRECT_OPTIONS_WIDE
-    return requested
-
-
-def system_turn(version: str) -> str:
+def system_turn(version: str) -> str | None:
     """The fixed system turn of a version, known before any decision is."""
-    if version not in _SYSTEM:
-        raise UnknownChoice(field="prompt_version", value=version, known=PROMPT_VERSIONS)
     return _SYSTEM[version]
 
 
 def render(decision: Decision, labels: Sequence[str], version: str) -> Prompt:
-    """Contract 3.5 and 3.7. labels: one for each option, in order."""
-    if version == DIRECT_OPTIONS and len(decision.options) > _LETTER_OPTIONS:
-        raise TooManyOptions(given=len(decision.options), limit=_LETTER_OPTIONS, reason=f"the labels of {version}")
-    key = "letter" if version == DIRECT_OPTIONS else "label"
+    """The versions that list the options (contract 3.5, 3.7). labels: one for each option, in the order to list."""
+    if version not in _WIDE and len(decision.options) > LETTER_OPTIONS:
+        raise TooManyOptions(given=len(decision.options), limit=LETTER_OPTIONS, reason=f"the labels of {version}")
+    key = "label" if version in _WIDE else "letter"
     options = [
         {key: label, "description": option.description} for label, option in zip(labels, decision.options, strict=True)
     ]
-    head = '{"evidence":'
-    state = f" {_json(decision.state)}"
-    middle = ', "criterion":'
-    tail = f' {_json(decision.question)}, "options": {_json(options)}}}'
+    state, question = _json(decision.state), f'{_json(decision.question)}, "options": {_json(options)}'
+    if version in (CRITERION_FIRST, CRITERION_FIRST_WIDE):
+        return _prompt(version, '{"criterion":', f" {question}", ', "evidence":', f" {state}}}")
+    return _prompt(version, '{"evidence":', f" {state}", ', "criterion":', f" {question}}}")
+
+
+def render_likelihood(state: object, question: str) -> Prompt:
+    """Version `likelihood-v1`: evidence and criterion alone. The options' texts follow as the answer, one at a time."""
+    return _prompt(LIKELIHOOD_PROMPT, '{"evidence":', f" {_json(state)}", ', "criterion":', f" {_json(question)}}}")
+
+
+def _prompt(version: str, head: str, first: str, middle: str, rest: str) -> Prompt:
     return Prompt(
         version=version,
         system=system_turn(version),
-        user=head + state + middle + tail,
-        branches=(len(head), len(head) + len(state) + len(middle)),
+        user=head + first + middle + rest,
+        branches=(len(head), len(head) + len(first) + len(middle)),
     )
 
 

@@ -1,4 +1,4 @@
-"""One request from typed decisions to its answer: prepares, groups by state, has them scored, reads the logits.
+"""One request from typed decisions to its answer: prepares, has everything scored, reads the scores.
 
 Everything is prepared, and so refused where it must be, before anything is scored. Knows no HTTP and no llama.cpp.
 """
@@ -10,19 +10,25 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from decision_server.baselines import Baselines
+from decision_server.calibration import Calibration
+from decision_server.choices import LIKELIHOOD, Choice
 from decision_server.decisions import Decision
 from decision_server.errors import Refusal
 from decision_server.metrics import Metrics
 from decision_server.model_errors import ContextOverflow, DecisionRefused
+from decision_server.plans import totals
 from decision_server.preparation import Prepared
-from decision_server.readout import read_letters
 from decision_server.scheduler import Scheduler
-from decision_server.wire.decision_answers import BatchTiming, Calibration, Model, Result, Timing, answer_body
+from decision_server.scoring import ScoringTask
+from decision_server.timings import Scored, batch_timing, timing
+from decision_server.wire.decision_answers import CalibrationUsed, Model, Result, answer_body
 from decision_server.wire.decision_bodies import DecisionRequest
-from decision_server.work_order import Taken
+from decision_server.wire.json_body import shown
+from decision_server.work_list import work_list
 
-LOW_MASS = 0.5  # below it an answer carries a warning (F5)
-_NO_CALIBRATION = Calibration(status="none", version=None, temperature=1.0)
+LOW_MASS = 0.5  # below it an answer by labels carries a warning (F5)
+_NOT_CALIBRATED = CalibrationUsed(status="none", version=None, temperature=1.0)
 
 
 class Preparing(Protocol):
@@ -38,20 +44,25 @@ class _Asked:
     prepared: Prepared
     encode_seconds: float
 
-    @property
-    def prefix_tokens(self) -> int:
-        """Tokens up to the end of the state: what decisions with an equal state share."""
-        return max(self.prepared.task.shared_lengths, default=0)
-
 
 class DecisionService:
     """Safe to use from many threads at once."""
 
-    def __init__(self, preparer: Preparing, scheduler: Scheduler, *, model: Model, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        preparer: Preparing,
+        scheduler: Scheduler,
+        *,
+        model: Model,
+        metrics: Metrics,
+        calibration: Calibration | None = None,
+    ) -> None:
         self._preparer = preparer
         self._scheduler = scheduler
         self._model = model
         self._metrics = metrics
+        self._calibration = calibration
+        self._baselines = Baselines()
 
     @property
     def name(self) -> str:
@@ -64,13 +75,19 @@ class DecisionService:
                 self._prepare(decision, place)
                 for decision, place in zip(request.decisions, request.places, strict=True)
             ]
-            order = _by_prefix(asked)
-            scored = ticket.score([asked[index].prepared.task for index in order], gone=gone)
-        taken = [item for _, item in sorted(zip(order, scored, strict=True), key=lambda pair: pair[0])]
+            baselines = self._kept_baselines(asked)
+            entries = work_list([one.prepared.plan for one in asked], baselines)
+            taken = ticket.score([entry.task for entry in entries], gone=gone)
+        scored = [Scored(entry=entry, taken=one) for entry, one in zip(entries, taken, strict=True)]
+        self._keep_baselines(scored, baselines)
+        encode = [one.encode_seconds for one in asked]
         total = time.monotonic() - received
-        results = [self._result(item, score, total) for item, score in zip(asked, taken, strict=True)]
-        self._metrics.decided(len(results), sum(bool(result.warnings) for result in results))
-        return answer_body(request.dialect, results, _batch_timing(asked, taken, total))
+        results = [
+            self._result(one, [item for item in scored if item.entry.owner == owner], baselines, total)
+            for owner, one in enumerate(asked)
+        ]
+        self._metrics.decided(len(results), sum(_has_low_mass(result) for result in results))
+        return answer_body(request.dialect, results, batch_timing(scored, encode, total))
 
     def begin_drain(self) -> None:
         self._scheduler.begin_drain()
@@ -87,78 +104,75 @@ class DecisionService:
             prepared = self._preparer.prepare(decision)
         except DecisionRefused as error:
             code = "context_overflow" if isinstance(error, ContextOverflow) else "bad_value"
-            raise Refusal(code, f"{place}: {error}", field=f"{place}.{error.field}") from error
+            message = f"{place} ({shown(decision.id)}): {error}"
+            raise Refusal(code, message, field=f"{place}.{error.field}") from error
         return _Asked(decision=decision, prepared=prepared, encode_seconds=time.perf_counter() - started)
 
-    def _result(self, asked: _Asked, taken: Taken, total_seconds: float) -> Result:
-        prepared, score = asked.prepared, taken.score
-        read = read_letters(score.logits, prepared.label_token_ids)
+    def _kept_baselines(self, asked: Sequence[_Asked]) -> dict[ScoringTask, tuple[float, ...]]:
+        needed = {one.prepared.plan.baseline for one in asked} - {None}
+        found = {task: self._baselines.get(task) for task in needed if task is not None}
+        return {task: value for task, value in found.items() if value is not None}
+
+    def _keep_baselines(self, scored: Sequence[Scored], known: dict[ScoringTask, tuple[float, ...]]) -> None:
+        """Adds what was just computed to what is known to this request and to later ones."""
+        for item in scored:
+            if item.entry.place is None:
+                value = known[item.entry.task] = totals(item.taken.score)
+                self._baselines.put(item.entry.task, value)
+
+    def _result(
+        self,
+        asked: _Asked,
+        scored: Sequence[Scored],
+        baselines: dict[ScoringTask, tuple[float, ...]],
+        total_seconds: float,
+    ) -> Result:
+        prepared, plan = asked.prepared, asked.prepared.plan
+        own = {item.entry.place: item.taken.score for item in scored}
+        scores = [own[place] for place in range(len(plan.tasks))]
+        baseline = None if plan.baseline is None else baselines[plan.baseline]
+        calibration = self._calibration_of(asked)
+        read = plan.read(scores, baseline, temperature=calibration.temperature)
         return Result(
             id=asked.decision.id,
             option_ids=tuple(option.id for option in asked.decision.options),
             probabilities=read.probabilities,
             option_logits=read.option_logits,
-            answer_token_ids=prepared.label_token_ids,
+            answer_token_ids=plan.answer_token_ids,
             input_tokens=prepared.input_tokens,
             allowed_token_mass=read.allowed_token_mass,
             full_vocab_argmax_id=read.full_vocab_argmax_id,
             prompt_sha256=prepared.prompt_sha256,
             prompt_version=prepared.prompt_version,
             readout=prepared.readout,
-            probability_status="uncalibrated",
-            calibration=_NO_CALIBRATION,
-            warnings=_warnings(read.allowed_token_mass),
+            probability_status="uncalibrated" if calibration is _NOT_CALIBRATED else "calibrated",
+            calibration=calibration,
+            warnings=(*prepared.warnings, *_mass_warning(prepared.readout, read.allowed_token_mass)),
             model=self._model,
-            timing=Timing(
-                queue_seconds=taken.queue_seconds,
-                encode_seconds=asked.encode_seconds,
-                forward_seconds=score.forward_seconds,
-                total_seconds=total_seconds,
-                cached_tokens=score.cached_tokens,
-            ),
+            timing=timing(scored, asked.encode_seconds, total_seconds),
+            rotation_spread=read.rotation_spread,
         )
 
+    def _calibration_of(self, asked: _Asked) -> CalibrationUsed:
+        used = Choice(readout=asked.prepared.readout, prompt_version=asked.prepared.prompt_version)
+        calibration = self._calibration
+        if calibration is None:
+            return _NOT_CALIBRATED
+        temperature = calibration.temperature_for(asked.decision.question_type, used)
+        if temperature is None:
+            return _NOT_CALIBRATED
+        return CalibrationUsed(status="applied", version=calibration.version, temperature=temperature)
 
-def _by_prefix(asked: Sequence[_Asked]) -> list[int]:
-    """The order of scoring: decisions with the same tokens up to the end of the state follow one another.
 
-    Groups stand in the order of their first decision, and decisions in the request's order within a group.
-    """
-    groups: dict[tuple[int, ...], list[int]] = {}
-    for index, item in enumerate(asked):
-        groups.setdefault(item.prepared.task.tokens[: item.prefix_tokens], []).append(index)
-    return [index for group in groups.values() for index in group]
+def _has_low_mass(result: Result) -> bool:
+    return result.readout != LIKELIHOOD and result.allowed_token_mass < LOW_MASS
 
 
-def _warnings(allowed_token_mass: float) -> tuple[str, ...]:
-    if allowed_token_mass >= LOW_MASS:
+def _mass_warning(readout: str, allowed_token_mass: float) -> tuple[str, ...]:
+    """None by likelihood: a whole text of many tokens is never probable, even where it is the best of all."""
+    if readout == LIKELIHOOD or allowed_token_mass >= LOW_MASS:
         return ()
     return (
         f"allowed_token_mass is {allowed_token_mass:.3f}, below {LOW_MASS}: the model would rather have answered with "
         "something else than an option's label, so the probabilities may mean little",
     )
-
-
-def _batch_timing(asked: Sequence[_Asked], taken: Sequence[Taken], total_seconds: float) -> BatchTiming:
-    prefixes = {item.prepared.task.tokens[: item.prefix_tokens] for item in asked}
-    forward = sum(item.score.forward_seconds for item in taken)
-    prefill = sum(_prefill_seconds(item, one) for item, one in zip(asked, taken, strict=True))
-    return BatchTiming(
-        queue_seconds=min(item.queue_seconds for item in taken),
-        encode_seconds=sum(item.encode_seconds for item in asked),
-        forward_seconds=forward,
-        total_seconds=total_seconds,
-        batch_size=len(asked),
-        prefix_tokens=sum(len(prefix) for prefix in prefixes),
-        prefill_seconds=prefill,
-        suffix_forward_seconds=forward - prefill,
-        true_suffix_tokens=sum(item.prepared.input_tokens - item.prefix_tokens for item in asked),
-        cached_tokens=sum(item.score.cached_tokens for item in taken),
-    )
-
-
-def _prefill_seconds(asked: _Asked, taken: Taken) -> float:
-    """The part of a question's engine time that its prefix took, by its share of the tokens computed."""
-    score = taken.score
-    prefix = max(0, asked.prefix_tokens - score.cached_tokens)
-    return score.forward_seconds * prefix / score.evaluated_tokens if score.evaluated_tokens else 0.0

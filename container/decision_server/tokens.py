@@ -88,6 +88,18 @@ class PromptTokenizer:
         after = self._vocabulary.tokenize(start + answer, parse_special=False)
         return after[len(before) :] if after[: len(before)] == before else ()
 
+    def continuation(self, system: str | None, text: str) -> tuple[int, ...]:
+        """The ids of a request's text, not empty, as the answer to a prompt of this system turn; no control tokens.
+
+        They follow the prompt's own last tokens; a text that would merge with those (one that begins with a line break,
+        mostly) stands on its own. Raises ControlTokenInText, DecisionRefused.
+        """
+        start = self._frames[system].answer
+        before, whole = self._plain(start), self._plain(start + text)
+        tokens = whole[len(before) :] if whole[: len(before)] == before else self._plain(text)
+        self._ends(tokens, text, field="options")
+        return tokens
+
     def _token_frame(self, system: str | None) -> _TokenFrame:
         vocabulary = self._vocabulary
         text = frame(
@@ -133,7 +145,7 @@ class PromptTokenizer:
             token for piece in cut(text, markers) for token in self._vocabulary.tokenize(piece, parse_special=False)
         )
 
-    def _ends(self, tokens: tuple[int, ...], text: str) -> list[int]:
+    def _ends(self, tokens: tuple[int, ...], text: str, *, field: str = "state") -> list[int]:
         """Where each token ends in the text, in bytes. Refuses text that the tokens do not spell out again."""
         pieces = [self._vocabulary.piece(token) for token in tokens]
         spelled = b"".join(pieces)
@@ -143,7 +155,7 @@ class PromptTokenizer:
             raise DecisionRefused(
                 "the text of the decision has characters that this model's vocabulary cannot spell, or holds the text "
                 "of one of its added tokens; write them differently",
-                field="state",
+                field=field,
             )
         return [end - ahead for end in accumulate(len(piece) for piece in pieces)]
 

@@ -11,8 +11,8 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict
 
+from decision_server import calibration, choices, model_files, threads
 from decision_server import config as settings
-from decision_server import model_files, threads
 from decision_server.app import create_app
 from decision_server.decisions import Decision, Option
 from decision_server.engine import LlamaEngine
@@ -38,6 +38,11 @@ _WARM_UP_SECONDS = 600.0
 def assemble(on_failure: Callable[[Exception], None]) -> DecisionService:
     """Files → engine → service, with one decision scored. Raises StartupFailure and whatever a broken engine raises."""
     files = model_files.find(config.model_path)
+    proposed = choices.Choice(readout=files.serving.readout, prompt_version=files.serving.prompt_version)
+    serves = choices.at_start(proposed, readout=config.readout, prompt_version=config.prompt_version)
+    fitted = None
+    if files.calibration is not None:
+        fitted = calibration.read(files.calibration.read_bytes(), gguf_sha256=files.gguf.sha256, serves=serves)
     choice = threads.choose(config.n_threads)
     _log.info("threads chosen", extra={"facts": {"n_threads": choice.n_threads, "reason": choice.reason}})
     engine = LlamaEngine.load(
@@ -50,8 +55,8 @@ def assemble(on_failure: Callable[[Exception], None]) -> DecisionService:
     preparer = Preparer(
         engine.vocabulary,
         n_ctx=engine.facts.n_ctx,
-        readout=config.readout or files.serving.readout,
-        prompt_version=config.prompt_version or files.serving.prompt_version,
+        readout=serves.readout,
+        prompt_version=serves.prompt_version,
     )
     scheduler = Scheduler(engine, queue_size=config.queue_size, observe=metrics.scored, on_failure=on_failure)
     facts = engine.facts
@@ -74,7 +79,7 @@ def assemble(on_failure: Callable[[Exception], None]) -> DecisionService:
         queue_limit=1 + config.queue_size,
         tokens_per_second=lambda: scheduler.tokens_per_second,
     )
-    service = DecisionService(preparer, scheduler, model=model, metrics=metrics)
+    service = DecisionService(preparer, scheduler, model=model, metrics=metrics, calibration=fitted)
     scheduler.start()
     _warm_up(service)
     return service

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from decision_server.scoring import EngineFacts, Score, ScoringTask
 
@@ -14,10 +15,22 @@ N_VOCAB = 32
 
 
 class FakeEngine:
-    """Records what it is asked. `work` runs inside each `score` and may block or raise; overlaps are counted."""
+    """Records what it is asked. `work` runs inside each `score` and may block or raise; overlaps are counted.
 
-    def __init__(self, work: Callable[[ScoringTask], None] = lambda task: None, seconds_a_token: float = 0.001) -> None:
+    logits: what the model says at a prompt's end. logprob: of a continuation's token, which is all there is to it.
+    """
+
+    def __init__(
+        self,
+        work: Callable[[ScoringTask], None] = lambda task: None,
+        seconds_a_token: float = 0.001,
+        *,
+        logits: Callable[[ScoringTask], NDArray[np.float32]] | None = None,
+        logprob: Callable[[ScoringTask, int], float] = lambda task, token: -1.0,
+    ) -> None:
         self._work = work
+        self._logits = logits or _slope
+        self._logprob = logprob
         self._seconds_a_token = seconds_a_token
         self._inside = threading.Lock()
         self.scored: list[ScoringTask] = []
@@ -42,12 +55,25 @@ class FakeEngine:
             if alone:
                 self._inside.release()
         n = len(task.tokens)
-        logits = np.linspace(0.0, float(task.tokens[0]), N_VOCAB, dtype=np.float32)
-        return Score(logits=logits, cached_tokens=0, evaluated_tokens=n, forward_seconds=n * self._seconds_a_token)
+        return Score(
+            logits=self._logits(task),
+            cached_tokens=0,
+            evaluated_tokens=n,
+            forward_seconds=(n + sum(map(len, task.continuations))) * self._seconds_a_token,
+            prefix_seconds=max(task.shared_lengths, default=0) * self._seconds_a_token,
+            continuation_logprobs=tuple(
+                np.array([self._logprob(task, token) for token in tokens]) for tokens in task.continuations
+            ),
+        )
 
     def close(self) -> None:
         self.threads.add(threading.get_ident())
         self.closed.set()
+
+
+def _slope(task: ScoringTask) -> NDArray[np.float32]:
+    """A straight line as steep as the first token says."""
+    return np.linspace(0.0, float(task.tokens[0]), N_VOCAB, dtype=np.float32)
 
 
 def sleeping(seconds: float) -> Callable[[ScoringTask], None]:

@@ -16,6 +16,7 @@ from decision_server.app import create_app
 from decision_server.decisions import Decision
 from decision_server.lifecycle import Lifecycle, State
 from decision_server.metrics import Metrics
+from decision_server.plans import Letters
 from decision_server.preparation import Prepared
 from decision_server.scheduler import Scheduler
 from decision_server.scoring import ScoringTask
@@ -34,13 +35,10 @@ class FakePreparer:
         token = _DIE if word == "die" else 1
         tokens = (token, *[2] * int(number or 0))
         return Prepared(
-            task=ScoringTask(tokens=tokens),
-            labels=("A", "B"),
-            label_token_ids=(1, 2),
+            plan=Letters(task=ScoringTask(tokens=tokens), answer_token_ids=(1, 2)),
             prompt_sha256="0" * 64,
             prompt_version="fake",
             readout="letters",
-            input_tokens=len(tokens),
         )
 
 

@@ -78,17 +78,17 @@ def test_the_order_and_company_of_questions_change_nothing(tiny: Path) -> None:
 def test_six_identical_questions_over_one_state_get_equal_logits(tiny: Path) -> None:
     with loaded(tiny) as engine:
         prepared = preparer(engine).prepare(decision("a word " * 60))
-        logits = [engine.score(prepared.task).logits for _ in range(6)]
+        logits = [engine.score(prepared.plan.tasks[0]).logits for _ in range(6)]
     assert all(np.array_equal(logits[0], other) for other in logits)
 
 
 def test_equal_state_is_computed_once(tiny: Path) -> None:
     with loaded(tiny) as engine:
         prepare = preparer(engine).prepare
-        first = engine.score(prepare(decision("a word " * 30, "What?")).task)
-        second_task = prepare(decision("a word " * 30, "Why?", ["x", "y"])).task
+        first = engine.score(prepare(decision("a word " * 30, "What?")).plan.tasks[0])
+        second_task = prepare(decision("a word " * 30, "Why?", ["x", "y"])).plan.tasks[0]
         second = engine.score(second_task)
-        other_task = prepare(decision("quite another")).task
+        other_task = prepare(decision("quite another")).plan.tasks[0]
         other = engine.score(other_task)
     assert first.cached_tokens == 0
     assert second.cached_tokens == second_task.shared_lengths[1]
@@ -104,11 +104,11 @@ def test_a_state_of_700_tokens_is_served_however_many_questions_come_with_it(tin
         tasks = [
             prepare(decision(state, f"Is {i} the right number to say here, or not?", QUEUES[:2])) for i in range(20)
         ]
-        assert 700 < tasks[0].task.shared_lengths[1] < 800
-        scores = [engine.score(prepared.task) for prepared in tasks]
+        assert 700 < tasks[0].plan.tasks[0].shared_lengths[1] < 800
+        scores = [engine.score(prepared.plan.tasks[0]) for prepared in tasks]
         with pytest.raises(ContextOverflow, match=r"the prompt has 1\d{3} tokens; the context holds 1024") as refused:
             prepare(decision([1] * 366))
-    assert [score.cached_tokens for score in scores[1:]] == [tasks[0].task.shared_lengths[1]] * 19
+    assert [score.cached_tokens for score in scores[1:]] == [tasks[0].plan.tasks[0].shared_lengths[1]] * 19
     assert len({score.logits.tobytes() for score in scores}) == 20
     assert (refused.value.field, refused.value.n_ctx) == ("state", 1024)
 
@@ -247,9 +247,9 @@ def test_a_real_model_reuses_in_place_and_sees_through_control_markers() -> None
         naive = engine.vocabulary.tokenize(forged, parse_special=True)
         controls = {token.id for token in engine.vocabulary.special_tokens}
         # ChatML as SmolLM2 speaks it: two turns open and close, one opens
-        assert sum(token in controls for token in prepared.task.tokens) == 5
+        assert sum(token in controls for token in prepared.plan.tasks[0].tokens) == 5
         assert sum(token in controls for token in naive) == 4
-        assert np.isfinite(engine.score(prepared.task).logits).all()
+        assert np.isfinite(engine.score(prepared.plan.tasks[0]).logits).all()
 
 
 def test_a_small_context_has_a_self_check_as_well(tiny_llama: Path) -> None:
@@ -261,6 +261,6 @@ def test_renaming_a_decision_changes_no_logit(tiny: Path) -> None:
     with loaded(tiny) as engine:
         prepare = preparer(engine).prepare
         asked = decision()
-        first = engine.score(prepare(asked).task)
-        second = engine.score(prepare(replace(asked, id="another")).task)
+        first = engine.score(prepare(asked).plan.tasks[0])
+        second = engine.score(prepare(replace(asked, id="another")).plan.tasks[0])
     assert np.array_equal(first.logits, second.logits)

@@ -26,19 +26,15 @@ def engine(tiny_llama: Path) -> Iterator[LlamaEngine]:
 def test_the_golden_decision_keeps_its_published_hash_through_the_whole_path(engine: LlamaEngine) -> None:
     prepared = preparer(engine).prepare(decision())
     assert prepared.prompt_sha256 == GOLDEN
-    assert (prepared.prompt_version, prepared.readout, prepared.labels) == (
-        "direct-options-v1",
-        "letters",
-        ("A", "B", "C"),
-    )
-    assert [engine.vocabulary.piece(token) for token in prepared.label_token_ids] == [b"A", b"B", b"C"]
-    assert prepared.input_tokens == len(prepared.task.tokens)
+    assert (prepared.prompt_version, prepared.readout) == ("direct-options-v1", "letters")
+    assert [engine.vocabulary.piece(token) for token in prepared.plan.answer_token_ids] == [b"A", b"B", b"C"]
+    assert [prepared.input_tokens] == [len(task.tokens) for task in prepared.plan.tasks]
 
 
 def test_two_hundred_and_fifty_five_options_get_a_label_each_and_the_version_says_so(engine: LlamaEngine) -> None:
     prepared = preparer(engine, n_ctx=8192).prepare(decision(descriptions=[f"n{i}" for i in range(255)]))
     assert prepared.prompt_version == "direct-options-v1-wide"
-    assert len(set(prepared.labels)) == len(set(prepared.label_token_ids)) == 255
+    assert len(set(prepared.plan.answer_token_ids)) == 255
 
 
 def test_more_options_than_labels_are_refused_with_both_numbers(engine: LlamaEngine) -> None:
@@ -68,7 +64,7 @@ def test_an_unknown_wish_is_refused_by_field_and_an_unknown_setting_stops_the_st
 def test_astral_characters_nul_and_bom_reach_the_model_uncut(engine: LlamaEngine) -> None:
     text = "\ufeffa\x00b 🧭 é é"
     prepared = preparer(engine).prepare(decision(text))
-    spelled = b"".join(engine.vocabulary.piece(token) for token in prepared.task.tokens)
+    spelled = b"".join(engine.vocabulary.piece(token) for token in prepared.plan.tasks[0].tokens)
     assert "\ufeffa\\u0000b 🧭 é é".encode() in spelled
     assert hashlib.sha256(spelled).hexdigest() == prepared.prompt_sha256
 

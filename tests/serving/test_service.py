@@ -14,6 +14,7 @@ from decision_server.decisions import Decision, Option
 from decision_server.errors import Refusal
 from decision_server.metrics import Metrics
 from decision_server.model_errors import ContextOverflow, UnknownChoice
+from decision_server.plans import Letters
 from decision_server.preparation import Prepared
 from decision_server.scheduler import Scheduler
 from decision_server.scoring import ScoringTask
@@ -48,13 +49,12 @@ class CountingPreparer:
             raise UnknownChoice(field="readout", value="no such", known=("letters",))
         tokens = (state[0], *[0] * (HEAD - 1), *state, ord(decision.question[0]) % 32)
         return Prepared(
-            task=ScoringTask(tokens=tokens, shared_lengths=(HEAD, HEAD + len(state))),
-            labels=("A", "B"),
-            label_token_ids=(30, 31),
+            plan=Letters(
+                task=ScoringTask(tokens=tokens, shared_lengths=(HEAD, HEAD + len(state))), answer_token_ids=(30, 31)
+            ),
             prompt_sha256="1" * 64,
             prompt_version="v",
             readout="letters",
-            input_tokens=len(tokens),
         )
 
 

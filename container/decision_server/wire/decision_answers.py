@@ -32,7 +32,9 @@ class Model:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Calibration:
+class CalibrationUsed:
+    """status: `applied` or `none`. temperature: what the scores were divided by before the softmax."""
+
     status: str
     version: str | None
     temperature: float
@@ -40,7 +42,10 @@ class Calibration:
 
 @dataclass(frozen=True, kw_only=True)
 class Timing:
-    """Of one decision. queue_seconds: from its request's submission until the engine took it."""
+    """Of one decision; what is counted for one of several tasks: timings.py.
+
+    queue_seconds: from its request's submission until the engine took the first of its tasks.
+    """
 
     queue_seconds: float
     encode_seconds: float
@@ -51,7 +56,10 @@ class Timing:
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """One decision's answer, in the order of its request's options. Fields stand in the contract's order."""
+    """One decision's answer, in the order of its request's options. Fields stand in the contract's order.
+
+    rotation_spread: written only where the readout has one.
+    """
 
     id: str
     option_ids: Sequence[str]
@@ -65,17 +73,19 @@ class Result:
     prompt_version: str
     readout: str
     probability_status: str
-    calibration: Calibration
+    calibration: CalibrationUsed
     warnings: Sequence[str]
     model: Model
     timing: Timing
+    rotation_spread: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class BatchTiming:
-    """Of several decisions. Seconds of one decode that computed both a prefix and a suffix are divided by their tokens.
+    """Of several decisions. prefill_seconds and suffix_forward_seconds add up to forward_seconds.
 
-    prefix_tokens: of the prefixes, each counted once. cached_tokens: of all decisions.
+    prefix_tokens: of the prefixes, each counted once. true_suffix_tokens: of all that stands behind them.
+    cached_tokens: of all decisions.
     """
 
     queue_seconds: float
@@ -93,8 +103,15 @@ class BatchTiming:
 def answer_body(dialect: Dialect, results: Sequence[Result], timing: BatchTiming) -> bytes:
     """`{"result"}` for one decision, `{"results", "timing"}` for several."""
     if dialect is Dialect.DECISION:
-        return _json({"result": asdict(results[0])})
-    return _json({"results": [asdict(result) for result in results], "timing": asdict(timing)})
+        return _json({"result": _result(results[0])})
+    return _json({"results": [_result(result) for result in results], "timing": asdict(timing)})
+
+
+def _result(result: Result) -> dict[str, object]:
+    table = asdict(result)
+    if result.rotation_spread is None:
+        del table["rotation_spread"]
+    return table
 
 
 def _json(value: Mapping[str, object]) -> bytes:
