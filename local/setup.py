@@ -7,8 +7,10 @@ its stamps and ends at once. What is installed is decided by the lock files; thi
 from __future__ import annotations
 
 import argparse
+import contextlib
 import hashlib
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -20,9 +22,9 @@ ROOT = Path(__file__).resolve().parent.parent
 LOG = ROOT / ".cache" / "setup.log"
 MINIMUM_PYTHON = (3, 10)
 MINIMUM_NODE = 20
-# Leaves out what scoring text never calls: the multimodal part of llama.cpp.
-NATIVE_BUILD = ("--no-binary", "llama-cpp-python", "--config-settings-package",
-                "llama-cpp-python:cmake.args=-DLLAVA_BUILD=OFF")  # fmt: skip
+# Compiled here: PyPI has only its source. The argument leaves out the multimodal part, which scoring never calls.
+NATIVE_PACKAGE = "llama-cpp-python"
+NATIVE_ARGUMENTS = "-DLLAVA_BUILD=OFF"
 HEARTBEAT_SECONDS = 15.0
 
 
@@ -33,11 +35,17 @@ class SetupError(Exception):
 def main() -> int:
     parser = argparse.ArgumentParser(prog="make setup", description=__doc__.splitlines()[0])
     parser.add_argument("--runtime-only", action="store_true", help="only .venv, as `make serve` needs it")
+    parser.add_argument(
+        "--benchmarks", action="store_true", help="only .venv and .venv-bench, as `make bench` needs them"
+    )
     arguments = parser.parse_args()
+    whole = not (arguments.runtime_only or arguments.benchmarks)
     try:
-        check_tools(node=not arguments.runtime_only)
-        make_environment(".venv", "requirements-dev.txt", extra=NATIVE_BUILD)
-        if not arguments.runtime_only:
+        check_tools(node=whole)
+        make_environment(".venv", "requirements-dev.txt")
+        if arguments.benchmarks:
+            make_environment(".venv-bench", "benchmarks/requirements.txt", installer=ROOT / ".venv")
+        if whole:
             make_environment(".venv-emulator", "local/requirements.txt", installer=ROOT / ".venv")
             install_cdk()
     except SetupError as error:
@@ -63,11 +71,11 @@ def check_tools(*, node: bool) -> None:
         raise SetupError(f"Node.js {version} found; {MINIMUM_NODE} or newer is needed")
 
 
-def make_environment(name: str, lock: str, *, extra: tuple[str, ...] = (), installer: Path | None = None) -> None:
+def make_environment(name: str, lock: str, *, installer: Path | None = None) -> None:
     """Creates the virtual environment `name` and installs exactly what `lock` lists, hashes checked."""
     folder = ROOT / name
     stamp = folder / "setup-stamp"
-    wanted = fingerprint(ROOT / lock, ROOT / "local/bootstrap-requirements.txt", text=" ".join(extra))
+    wanted = fingerprint(ROOT / lock, ROOT / "local/bootstrap-requirements.txt", text=NATIVE_ARGUMENTS)
     if stamp.exists() and stamp.read_text() == wanted:
         return
     say(f"{name}: installing what {lock} lists")
@@ -78,9 +86,50 @@ def make_environment(name: str, lock: str, *, extra: tuple[str, ...] = (), insta
         installer = folder
         run([str(folder / "bin/python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
              "--require-hashes", "-r", str(ROOT / "local/bootstrap-requirements.txt")], "installing uv")  # fmt: skip
-    run([str(installer / "bin/uv"), "pip", "sync", "--verbose", "--python", str(folder / "bin/python"),
-         "--require-hashes", *extra, str(ROOT / lock)], f"installing {lock}")  # fmt: skip
+    run([str(installer / "bin/uv"), "pip", "sync", "--python", str(folder / "bin/python"), "--require-hashes",
+         str(with_native_wheel(ROOT / lock, folder / "bin/python"))], f"installing {lock}")  # fmt: skip
     stamp.write_text(wanted)
+
+
+def with_native_wheel(lock: Path, python: Path) -> Path:
+    """The lock file with the native package's source replaced by a wheel compiled from it, hashes checked both times.
+
+    The wheel is kept for the user, not for the checkout, by source, arguments and processor: a second checkout compiles
+    nothing. (uv keeps wheels too, but compiles again where the package index sends no cache headers.)
+    """
+    text = lock.read_text()
+    pinned = re.search(rf"^{NATIVE_PACKAGE}==[^\\\n]*(?:\\\n[^\\\n]*)*", text, re.MULTILINE)
+    if pinned is None:
+        return lock
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "decision-endpoint" / "wheels"
+    key = hashlib.sha256(f"{pinned[0]} {NATIVE_ARGUMENTS} {processor()}".encode()).hexdigest()[:32]
+    kept = cache / key
+    if not list(kept.glob("*.whl")):
+        work = ROOT / ".cache" / f"wheel-{os.getpid()}"
+        shutil.rmtree(work, ignore_errors=True)
+        work.mkdir(parents=True)
+        (work / "source.txt").write_text(pinned[0] + "\n")
+        run([str(python), "-m", "pip", "wheel", "--verbose", "--no-deps", "--require-hashes", "--no-cache-dir",
+             "--no-binary", NATIVE_PACKAGE, "--disable-pip-version-check", "-C", f"cmake.args={NATIVE_ARGUMENTS}",
+             "-r", str(work / "source.txt"), "-w", str(work / "wheel")], f"{NATIVE_PACKAGE}")  # fmt: skip
+        cache.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(OSError):  # another set-up was quicker; its wheel is as good
+            (work / "wheel").rename(kept)
+        shutil.rmtree(work)
+    wheel = next(kept.glob("*.whl"))
+    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    result = ROOT / ".cache" / f"native-{lock.name}"
+    result.parent.mkdir(exist_ok=True)
+    line = f"{NATIVE_PACKAGE} @ {wheel.as_uri()} --hash=sha256:{digest}"
+    result.write_text(text.replace(pinned[0], line))
+    return result
+
+
+def processor() -> str:
+    """What the compiler's `native` depends on: a home folder may be shared by machines that differ."""
+    flags = Path("/proc/cpuinfo")
+    lines = set(flags.read_text().splitlines()) if flags.exists() else set()
+    return platform.machine() + " ".join(sorted(line for line in lines if re.match("flags|Features|model name", line)))
 
 
 def install_cdk() -> None:
@@ -149,7 +198,7 @@ def progress(position: int) -> str:
         steps = re.findall(rb"\[(\d+)/(\d+)\] ", log.read())
     if not steps:
         return "working"
-    return f"compiling llama.cpp (once; kept in uv's cache), step {int(steps[-1][0])} of {int(steps[-1][1])}"
+    return f"compiling llama.cpp (once; the result is kept), step {int(steps[-1][0])} of {int(steps[-1][1])}"
 
 
 def say(text: str) -> None:
