@@ -109,9 +109,10 @@ def with_native_wheel(lock: Path, python: Path) -> Path:
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir(parents=True)
         (work / "source.txt").write_text(pinned[0] + "\n")
-        run([str(python), "-m", "pip", "wheel", "--verbose", "--no-deps", "--require-hashes", "--no-cache-dir",
-             "--no-binary", NATIVE_PACKAGE, "--disable-pip-version-check", "-C", f"cmake.args={NATIVE_ARGUMENTS}",
-             "-r", str(work / "source.txt"), "-w", str(work / "wheel")], f"{NATIVE_PACKAGE}")  # fmt: skip
+        command = [str(python), "-m", "pip", "wheel", "--verbose", "--no-deps", "--require-hashes", "--no-cache-dir",
+                   "--no-binary", NATIVE_PACKAGE, "--disable-pip-version-check",
+                   "-r", str(work / "source.txt"), "-w", str(work / "wheel")]  # fmt: skip
+        run(command, NATIVE_PACKAGE, CMAKE_ARGS=NATIVE_ARGUMENTS)
         cache.mkdir(parents=True, exist_ok=True)
         with contextlib.suppress(OSError):  # another set-up was quicker; its wheel is as good
             (work / "wheel").rename(kept)
@@ -162,12 +163,15 @@ def installer_environment() -> dict[str, str]:
     return environment
 
 
-def run(command: list[str], what: str) -> None:
-    """Runs `command`, its output in the log, a line of progress now and then. Raises SetupError with the log's end."""
+def run(command: list[str], what: str, **variables: str) -> None:
+    """Runs `command` with these environment variables added, its output in the log, a line of progress now and then.
+
+    Raises SetupError with the log's end.
+    """
     LOG.parent.mkdir(parents=True, exist_ok=True)
     started = last_word = time.monotonic()
     position = LOG.stat().st_size if LOG.exists() else 0
-    environment = installer_environment()
+    environment = {**installer_environment(), **variables}
     with LOG.open("ab") as log:
         process = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=subprocess.STDOUT, env=environment)
     try:
