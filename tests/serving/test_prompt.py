@@ -69,3 +69,49 @@ def test_past_sixteen_options_the_prompt_version_says_so() -> None:
 def test_the_published_version_never_lists_more_than_sixteen_options() -> None:
     with pytest.raises(TooManyOptions, match="17 given; at most 16"):
         prompt.render(decision(descriptions=["x"] * 17), "ABCDEFGHIJKLMNOPQ", "direct-options-v1")
+
+
+@given(state=JSON, question=TEXTS, descriptions=st.lists(TEXTS, min_size=2, max_size=16))
+def test_with_the_criterion_first_the_evidence_stands_last_and_nothing_else_changes(
+    state: str, question: str, descriptions: list[str]
+) -> None:
+    labels = "ABCDEFGHIJKLMNOP"[: len(descriptions)]
+    rendered = prompt.render(decision(state, question, descriptions), labels, "criterion-first-v1")
+    options = [{"letter": letter, "description": text} for letter, text in zip(labels, descriptions, strict=True)]
+    assert rendered.user == json.dumps(
+        {"criterion": question, "options": options, "evidence": state}, ensure_ascii=False
+    )
+    assert rendered.system == prompt.system_turn("direct-options-v1")
+
+
+@given(first=JSON, second=JSON, question=TEXTS)
+def test_with_the_criterion_first_prompts_of_one_question_are_equal_up_to_the_evidence(
+    first: str, second: str, question: str
+) -> None:
+    one = prompt.render(decision(first, question), "ABC", "criterion-first-v1")
+    other = prompt.render(decision(second, question), "ABC", "criterion-first-v1")
+    assert one.branches == other.branches
+    assert one.user[: one.branches[1]] == other.user[: one.branches[1]]
+    assert one.user[: one.branches[1]].endswith('"evidence":')
+    unlike = prompt.render(decision(first, "quite another?"), "ABC", "criterion-first-v1")
+    assert unlike.user[: unlike.branches[0]] == one.user[: one.branches[0]]
+
+
+def test_with_the_criterion_first_more_than_sixteen_options_are_listed_as_labels() -> None:
+    asked = decision(descriptions=["x"] * 17)
+    rendered = prompt.render(asked, [*"ABCDEFGHIJKLMNOPQ"], "criterion-first-v1-wide")
+    assert json.loads(rendered.user)["options"][16] == {"label": "Q", "description": "x"}
+    assert rendered.system == prompt.system_turn("direct-options-v1-wide")
+    with pytest.raises(TooManyOptions, match="17 given; at most 16"):
+        prompt.render(asked, "ABCDEFGHIJKLMNOPQ", "criterion-first-v1")
+
+
+@given(state=JSON, other=JSON, question=TEXTS)
+def test_the_prompt_of_likelihood_is_evidence_and_criterion_alone(state: str, other: str, question: str) -> None:
+    rendered = prompt.render_likelihood(state, question)
+    assert rendered.user == json.dumps({"evidence": state, "criterion": question}, ensure_ascii=False)
+    assert rendered.system is None
+    unlike = prompt.render_likelihood(other, question)
+    assert unlike.user[: unlike.branches[0]] == rendered.user[: rendered.branches[0]]
+    same_state = prompt.render_likelihood(state, "quite another?")
+    assert same_state.user[: same_state.branches[1]] == rendered.user[: rendered.branches[1]]

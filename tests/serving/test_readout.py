@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from decision_server.model_errors import EngineFailure
-from decision_server.readout import read_letters
+from decision_server.readout import Readout, read_letters, read_likelihood, read_rotated, softmax
 
+SCORES = st.lists(st.floats(-50, 50), min_size=2, max_size=40)
 FINITE = st.floats(allow_nan=False, allow_infinity=False, width=32)
 
 
@@ -66,3 +67,61 @@ def test_a_temperature_divides_the_logits_of_the_probabilities_only() -> None:
 def test_a_logit_that_is_not_finite_is_refused_wherever_it_stands(bad: float) -> None:
     with pytest.raises(EngineFailure, match="1 of 3 logits are not finite"):
         read_letters(logits(1.0, 2.0, bad), (0, 1))
+
+
+@given(scores=SCORES, data=st.data())
+def test_the_order_of_the_scores_changes_no_bit_of_any_probability(scores: list[float], data: st.DataObject) -> None:
+    order = data.draw(st.permutations(range(len(scores))))
+    moved = softmax([scores[index] for index in order])
+    assert moved == tuple(softmax(scores)[index] for index in order)
+
+
+def rotated(content: list[float], bias: list[float]) -> Readout:
+    """A model that adds a bias to whatever stands in a place; label p is token p, the last token is no label."""
+    count = len(content)
+    orders = [tuple((turn + place) % count for place in range(count)) for turn in range(count)]
+    rows = [logits(*(content[option] + bias[place] for place, option in enumerate(order)), 0.0) for order in orders]
+    return read_rotated(rows, orders, range(count))
+
+
+def test_a_bias_of_places_alone_cancels_out_whatever_the_order_of_the_options() -> None:
+    content, bias = [0.5, -1.25, 2.0], [8.0, 0.0, -3.0]
+    fair = softmax(content)
+    one = rotated(content, bias)
+    other = rotated([content[2], content[0], content[1]], bias)
+    assert one.probabilities == pytest.approx(fair, abs=1e-12)
+    assert (one.probabilities[2], *one.probabilities[:2]) == other.probabilities
+    assert one.rotation_spread == other.rotation_spread
+    assert one.rotation_spread is not None
+    assert one.rotation_spread > 0.9
+    assert read_letters(logits(*(c + b for c, b in zip(content, bias, strict=True))), (0, 1, 2)).probabilities[0] > 0.9
+
+
+def test_without_a_bias_the_rotations_agree_and_the_spread_is_nothing() -> None:
+    read = rotated([0.5, -1.25, 2.0], [0.0, 0.0, 0.0])
+    assert read.probabilities == softmax([0.5, -1.25, 2.0])
+    assert read.rotation_spread == 0.0
+
+
+def test_the_mass_of_rotations_is_their_mean_and_the_argmax_is_of_the_first() -> None:
+    rows = [logits(0, 0, 0, 0), logits(0, 0, 0, 200)]
+    read = read_rotated(rows, [(0, 1), (1, 0)], (1, 2))
+    assert read.allowed_token_mass == pytest.approx(0.25)
+    assert read.full_vocab_argmax_id == 0
+
+
+def test_a_temperature_divides_the_scores_of_every_readout() -> None:
+    orders = [(0, 1), (1, 0)]
+    read = read_rotated([logits(3, 1, 0), logits(1, 3, 0)], orders, (0, 1), temperature=4.0)
+    assert read.option_logits == (3.0, 1.0)
+    assert read.probabilities == softmax([0.75, 0.25])
+    likely = read_likelihood(logits(0, 1), (-1.0, -2.0), (-4.0, -3.0), (0, 1), (0, 1), temperature=4.0)
+    assert likely.option_logits == (3.0, 1.0)
+    assert likely.probabilities == softmax([0.75, 0.25])
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+def test_a_log_probability_that_is_not_finite_is_refused(bad: float) -> None:
+    for evidence, baseline in (((bad, -1.0), (-1.0, -1.0)), ((-1.0, -1.0), (-1.0, bad))):
+        with pytest.raises(EngineFailure, match="not finite"):
+            read_likelihood(logits(0, 1), evidence, baseline, (0, 1), (0, 1))
