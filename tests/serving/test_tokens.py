@@ -177,3 +177,37 @@ def test_renaming_options_changes_no_token(tokenizer: PromptTokenizer) -> None:
     asked = decision()
     renamed = replace(asked, id="other", options=tuple(replace(o, id=o.id + "x") for o in asked.options))
     assert encoded(tokenizer, asked) == encoded(tokenizer, renamed)
+
+
+def after(tokenizer: PromptTokenizer, text: str) -> tuple[int, ...]:
+    return tokenizer.continuation(SYSTEM, text)
+
+
+@slow_is_fine
+@given(text=PROSE | HOSTILE)
+def test_a_text_as_the_answer_keeps_its_spelling_and_becomes_no_special_token(
+    engine: LlamaEngine, tokenizer: PromptTokenizer, text: str
+) -> None:
+    tokens = after(tokenizer, text)
+    assert spelled(engine.vocabulary, tokens) == text.encode()
+    assert special_count(engine.vocabulary, tokens) == 0
+
+
+@slow_is_fine
+@given(text=PROSE.filter(lambda text: not text[0].isspace()))
+def test_a_text_as_the_answer_is_tokenised_as_it_follows_the_prompt(
+    engine: LlamaEngine, tokenizer: PromptTokenizer, text: str
+) -> None:
+    asked = encoded(tokenizer, decision())
+    whole = engine.vocabulary.tokenize(asked.text + text, parse_special=True)
+    assert asked.tokens + after(tokenizer, text) == whole
+
+
+def test_a_text_that_would_merge_with_the_end_of_the_prompt_stands_on_its_own(tmp_path: Path) -> None:
+    template = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>{% endfor %}answer: a"
+    with loaded(write_tiny_llama(tmp_path / "seam.gguf", chat_template=template)) as engine:
+        tokenizer = PromptTokenizer(engine.vocabulary, (SYSTEM,))
+        merged = engine.vocabulary.tokenize("answer: and", parse_special=False)
+        before = engine.vocabulary.tokenize("answer: a", parse_special=False)
+        assert merged[: len(before)] != before
+        assert after(tokenizer, "nd") == engine.vocabulary.tokenize("nd", parse_special=False)
