@@ -5,7 +5,7 @@ BIN := .venv/bin
 UV_COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.10 --generate-hashes --no-header --no-annotate
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up down serve test check unit synth lock clean
+.PHONY: help setup demo up down serve test check unit synth bench lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -38,6 +38,10 @@ check: setup ## ruff and mypy
 synth: setup ## the CloudFormation templates of an environment: make synth ENV=dev
 	@PATH="$(CURDIR)/$(BIN):$$PATH" node_modules/.bin/cdk synth --quiet -c env=$(or $(ENV),dev)
 
+bench: ## this project against its peers, about 12 minutes on quiet cores: make bench [ARGS=--quick]
+	@$(PYTHON) local/setup.py --benchmarks
+	@$(BIN)/python -m benchmarks $(ARGS)
+
 lock: setup ## write the *.txt lock files anew from the *.in files
 	$(UV_COMPILE) requirements-dev.in -o requirements-dev.txt
 	$(UV_COMPILE) -c requirements-dev.txt requirements.in -o requirements.txt
@@ -45,7 +49,8 @@ lock: setup ## write the *.txt lock files anew from the *.in files
 	$(UV_COMPILE) -c requirements-dev.txt model_packaging/requirements.in -o model_packaging/requirements.txt
 	$(UV_COMPILE) -c requirements-dev.txt model_packaging/requirements-quantize.in -o model_packaging/requirements-quantize.txt
 	$(UV_COMPILE) local/requirements.in -o local/requirements.txt
+	$(UV_COMPILE) -c requirements-dev.txt benchmarks/requirements.in -o benchmarks/requirements.txt
 	$(UV_COMPILE) local/bootstrap-requirements.in -o local/bootstrap-requirements.txt
 
 clean: ## remove the environments and caches of this checkout
-	rm -rf .venv .venv-emulator .cache node_modules cdk.out build
+	rm -rf .venv .venv-emulator .venv-bench .cache node_modules cdk.out build
