@@ -44,5 +44,5 @@ def _where_the_time_went(result: Mapping[str, Any]) -> str:
     parts = [f"{name} {timing[f'{name}_seconds'] * 1000:.1f} ms" for name in ("queue", "encode", "forward", "total")]
     return (
         f"    {', '.join(parts)}; {result['input_tokens']} tokens, {timing['cached_tokens']} of them cached; "
-        f"mass on the options {result['allowed_token_mass']:.3f}"
+        f"mass on the options {result['allowed_token_mass']:.3g}"
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .archive import ARCHIVE_NAME, Archive, write_archive
+from .calibration import check_calibration
 from .declaration import Declaration, Quantize, read_declaration
 from .download import acquire
 from .errors import PackagingError
@@ -48,7 +49,7 @@ def build(declaration_path: Path, *, output: Path, cache_dir: Path) -> Built:
         work.mkdir()
         try:
             weights = _prepare(declaration, acquire(declaration, cache_dir=cache_dir), work)
-            calibration = _calibration(declaration)
+            calibration = _calibration(declaration, weights)
             manifest = _manifest(declaration, weights, calibration)
             archive = write_archive(manifest, weights.path, target, calibration=calibration)
         finally:
@@ -83,12 +84,12 @@ def _requantized(declaration: Declaration, wanted: Quantize, source: Path, heade
     return _Weights(path=path, bytes=path.stat().st_size, sha256=digest, header=result, quantization=record)
 
 
-def _calibration(declaration: Declaration) -> Path | None:
+def _calibration(declaration: Declaration, weights: _Weights) -> Path | None:
     if declaration.calibration is None:
         return None
     path = declaration.path.parent / declaration.calibration
-    if not path.is_file():
-        raise PackagingError(f"{declaration.path}: calibration: {path} is not a file")
+    where = str(declaration.path)
+    check_calibration(path, gguf_sha256=weights.sha256, serving=declaration.serving, where=where)
     return path
 
 

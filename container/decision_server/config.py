@@ -12,10 +12,11 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TypeVar
 
+from decision_server.choices import READOUTS
+
 Number = TypeVar("Number", int, float)
 
 PREFIX = "DECISION_"
-READOUTS = ("letters", "likelihood", "letters-rotated")
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
 

@@ -84,7 +84,7 @@ class Metrics:
         self._low_mass.inc(low_mass)
 
     def scored(self, score: Score) -> None:
-        self._evaluated.inc(score.evaluated_tokens)
+        self._evaluated.inc(score.evaluated_tokens + sum(map(len, score.continuation_logprobs)))
         self._cached.inc(score.cached_tokens)
         self._forward.observe(score.forward_seconds)
 

@@ -131,7 +131,8 @@ class Scheduler:
     def _store(self, job: Job, taken: Taken) -> None:
         with self._changed:
             self._running = None
-            self._recent_tokens = self._recent_tokens * _RATE_MEMORY + taken.score.evaluated_tokens
+            answers = sum(map(len, taken.score.continuation_logprobs))
+            self._recent_tokens = self._recent_tokens * _RATE_MEMORY + taken.score.evaluated_tokens + answers
             self._recent_seconds = self._recent_seconds * _RATE_MEMORY + taken.score.forward_seconds
             job.taken.append(taken)
             if job.finished and (done := self._jobs.pop(job, None)) is not None:

@@ -54,14 +54,14 @@ class Job:
 
 
 def predicted_costs(tasks: Sequence[ScoringTask]) -> tuple[int, ...]:
-    """Tokens each task will really evaluate, if only its predecessor's prefix is reused."""
+    """Tokens each task will really evaluate, continuations too, if only its predecessor's prefix is reused."""
     costs = []
     previous: tuple[int, ...] = ()
     for task in tasks:
         reused = max(
             (n for n in task.shared_lengths if task.tokens[:n] == previous[:n] and n <= len(previous)), default=0
         )
-        costs.append(len(task.tokens) - reused)
+        costs.append(len(task.tokens) - reused + sum(map(len, task.continuations)))
         previous = task.tokens
     return tuple(costs)
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import tarfile
 from pathlib import Path
 
 import pytest
 
-from decision_server import model_files
+from decision_server import calibration, choices, model_files
 from decision_server.model_errors import StartupFailure
 from model_packaging.build import Built, build
+from model_packaging.declaration import read_declaration
 from model_packaging.manifest import manifest_bytes, parse_manifest
+from model_packaging.serving import READOUTS as PACKAGED_READOUTS
 from model_packaging.verify import verify
 from tests.fixtures.tiny_gguf import write_tiny_llama
 
+ROOT = Path(__file__).resolve().parents[2]
 _DECLARATION = """
 name = "tiny-q8_0"
 file = "tiny-q8_0.gguf"
@@ -28,18 +32,27 @@ path = "tiny.gguf"
 to = "Q8_0"
 [serving]
 readout = "likelihood"
-prompt_version = "direct-options-v1"
+prompt_version = "likelihood-v1"
 n_ctx = 2048
 """
+_TEMPERATURES = {"choice": 1.5}
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     folder = tmp_path_factory.mktemp("packaged")
     weights = model_files.find(write_tiny_llama(folder / "tiny.gguf")).gguf
-    (folder / "fit.json").write_text("{}")
-    (folder / "tiny.toml").write_text(_DECLARATION.format(bytes=weights.bytes, sha256=weights.sha256))
-    return build(folder / "tiny.toml", output=folder / "out", cache_dir=folder / "cache")
+    declaration = folder / "tiny.toml"
+    text = _DECLARATION.format(bytes=weights.bytes, sha256=weights.sha256)
+    declaration.write_text(text.replace('calibration = "fit.json"\n', ""))
+    plain = build(declaration, output=folder / "out", cache_dir=folder / "cache").manifest
+    fitted = {
+        "calibration_version": 1, "version": "v1", "gguf_sha256": plain.gguf.sha256, "readout": plain.serving.readout,
+        "prompt_version": plain.serving.prompt_version, "temperatures": _TEMPERATURES,
+    }  # fmt: skip
+    (folder / "fit.json").write_text(json.dumps(fitted))
+    declaration.write_text(text)
+    return build(declaration, output=folder / "out", cache_dir=folder / "cache")
 
 
 @pytest.fixture
@@ -64,11 +77,22 @@ def test_the_container_reads_every_fact_that_packaging_wrote(built: Built, unpac
     )
     assert (found.serving.readout, found.serving.prompt_version, found.serving.n_ctx) == (
         "likelihood",
-        "direct-options-v1",
+        "likelihood-v1",
         2048,
     )
     assert (found.repo, found.revision) == (None, None)
     assert found.calibration == unpacked / "calibration.json"
+    serves = choices.checked(found.serving.readout, found.serving.prompt_version)
+    fitted = calibration.read(found.calibration.read_bytes(), gguf_sha256=found.gguf.sha256, serves=serves)
+    assert fitted.temperatures == _TEMPERATURES
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "model_packaging/declarations").glob("*.toml")), ids=lambda path: path.stem
+)
+def test_every_declaration_asks_for_a_readout_and_a_prompt_version_that_the_container_has(path: Path) -> None:
+    serving = read_declaration(path).serving
+    assert choices.checked(serving.readout, serving.prompt_version)
 
 
 def test_both_sides_refuse_the_same_damage(unpacked: Path) -> None:
@@ -84,3 +108,7 @@ def test_both_sides_refuse_the_same_damage(unpacked: Path) -> None:
 
 def test_a_manifest_comes_back_from_its_bytes_as_it_was(built: Built) -> None:
     assert parse_manifest(manifest_bytes(built.manifest), where="manifest.json") == built.manifest
+
+
+def test_packaging_and_container_know_the_same_readouts() -> None:
+    assert PACKAGED_READOUTS == choices.READOUTS

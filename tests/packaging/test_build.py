@@ -170,14 +170,49 @@ def test_a_context_beyond_the_model_is_refused_with_both_numbers(declare: Declar
     assert list((tmp_path / "out").iterdir()) == []
 
 
-def test_a_calibration_is_packed_and_listed(declare: Declare, tmp_path: Path) -> None:
-    (tmp_path / "fit.json").write_text("{}")
+def fit(path: Path, weights: Path, **changes: object) -> bytes:
+    """Writes a calibration that belongs to the weights and the declaration's serving defaults."""
+    sha256 = hashlib.sha256(weights.read_bytes()).hexdigest()
+    fitted = {"gguf_sha256": sha256, "readout": "letters", "prompt_version": "direct-options-v1", **changes}
+    path.write_text(json.dumps(fitted))
+    return path.read_bytes()
+
+
+def test_a_calibration_is_packed_and_listed(declare: Declare, tiny: Path, tmp_path: Path) -> None:
+    content = fit(tmp_path / "fit.json", tiny)
     answer = run_cli("build", declare(calibration="fit.json"), "--output", tmp_path / "out").json
-    expected = {"file": "calibration.json", "bytes": 2, "sha256": hashlib.sha256(b"{}").hexdigest()}
+    expected = {"file": "calibration.json", "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
     assert answer["manifest"]["calibration"] == expected
     with tarfile.open(tmp_path / "out/model.tar.gz", "r:gz") as tar:
         assert tar.getnames() == ["manifest.json", "calibration.json", "tiny.gguf"]
     assert run_cli("verify", tmp_path / "out/model.tar.gz").json["manifest"] == answer["manifest"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"gguf_sha256": "0" * 64}, f"gguf_sha256: '{'0' * 64}' given; this model has"),
+        ({"readout": "likelihood"}, "readout: 'likelihood' given; this model has 'letters'"),
+        ({"prompt_version": None}, "prompt_version: 'None' given; this model has 'direct-options-v1'"),
+    ],
+)
+def test_a_calibration_of_another_model_fails_the_build_and_leaves_no_archive(
+    declare: Declare, tiny: Path, tmp_path: Path, changes: dict[str, object], words: str
+) -> None:
+    fit(tmp_path / "fit.json", tiny, **changes)
+    ran = run_cli("build", declare(calibration="fit.json"), "--output", tmp_path / "out")
+    assert (ran.status, words in ran.error) == (2, True)
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+@pytest.mark.parametrize(("content", "words"), [("[]", "a JSON list; an object"), ("{", "is not JSON"), (None, "file")])
+def test_a_calibration_that_is_none_fails_the_build(
+    declare: Declare, tmp_path: Path, content: str | None, words: str
+) -> None:
+    if content is not None:
+        (tmp_path / "fit.json").write_text(content)
+    ran = run_cli("build", declare(calibration="fit.json"), "--output", tmp_path / "out")
+    assert (ran.status, words in ran.error) == (2, True)
 
 
 def test_a_missing_source_and_an_unwritable_output_are_named(declare: Declare, tmp_path: Path) -> None:

@@ -249,3 +249,9 @@ def test_every_score_is_observed_once() -> None:
     ask(scheduler, [task(), task(tokens=7)])
     assert scheduler.stop(10)
     assert [score.evaluated_tokens for score in seen] == [3, 7]
+
+
+def test_the_measured_rate_counts_the_texts_that_are_computed_behind_a_prompt() -> None:
+    with running(FakeEngine(seconds_a_token=0.5)) as scheduler:
+        ask(scheduler, [ScoringTask(tokens=(1, 2, 3), continuations=((4, 5, 6), (7,)))])
+        assert scheduler.tokens_per_second == pytest.approx(2.0)

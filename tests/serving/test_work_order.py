@@ -57,6 +57,11 @@ def test_a_request_of_many_questions_is_charged_its_state_once() -> None:
     assert predicted_costs([ScoringTask(tokens=(1, 2))]) == (2,)
 
 
+def test_the_texts_of_a_likelihood_are_charged_too() -> None:
+    task = ScoringTask(tokens=(1, 2, 3), continuations=((4, 5), (6,)))
+    assert predicted_costs([task]) == (6,)
+
+
 def test_shorter_requests_ahead_count_whole_and_longer_ones_by_their_turns() -> None:
     longer = job(1, 64, 100)
     assert tokens_ahead([job(1, 1, 50), longer], (60,), 7) == 57
