@@ -217,6 +217,11 @@ class Caller:
     def get(self, path: str) -> Reply:
         return self._send("GET", path, None)
 
+    def send_only(self, path: str, body: object) -> None:
+        """Writes a request whose answer nobody will read."""
+        self._connect()
+        self._connection.request("POST", path, json.dumps(body).encode(), {"Content-Type": "application/json"})
+
     def close(self) -> None:
         self._connection.close()
 
