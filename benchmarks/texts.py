@@ -55,6 +55,8 @@ def words_for(drawn: random.Random, count: Callable[[str], int], target: int) ->
     words = sentence(drawn).split()
     while count(" ".join([*words, "x"])) <= target:
         words += sentence(drawn).split()
+        if len(words) > 10 * target + 100:
+            raise ValueError(f"{len(words)} words, and still at most {target}: `count` does not count them")
     while len(words) > 1 and count(" ".join(words)) > target:
         words.pop()
     return " ".join(words)

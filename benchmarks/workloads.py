@@ -13,7 +13,7 @@ OURS, LIMIT_OWN, LIMIT_DEFAULT = "ours", "limit_own", "limit_default"
 FRESH, RESTORED, OPENAI = "fresh", "restored", "openai"
 SINGLE_TOKENS = 150
 STATE_TOKENS = 600
-SHORT_STATE_TOKENS = 30
+SHORT_STATE_TOKENS = 50  # with the end of the prompt behind it
 QUESTIONS = 8
 TURNS = 8
 
@@ -175,7 +175,7 @@ def _criterion_first(drawn: random.Random, prepare: Prepare) -> list[Request]:
 
     made = []
     for _ in range(6):
-        state = texts.words_for(drawn, length, SHORT_STATE_TOKENS + 20)
+        state = texts.words_for(drawn, length, SHORT_STATE_TOKENS)
         made.append(request([rest | {"state": state}], prepare))
     return made
 
