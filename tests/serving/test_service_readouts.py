@@ -170,9 +170,11 @@ def test_little_mass_means_nothing_for_whole_texts_and_something_for_labels() ->
     assert "decision_low_mass_answers_total 1.0" in answer["metrics"]
 
 
-def test_warnings_of_the_preparation_reach_the_answer() -> None:
+def test_warnings_of_the_preparation_reach_the_answer_and_are_no_low_mass() -> None:
     with serving(FakeEngine()) as ask:
-        assert ask(decision(10, 9))["results"][0]["warnings"] == ["as prepared"]
+        answer = ask(decision(10, 9))
+    assert answer["results"][0]["warnings"] == ["as prepared"]
+    assert "decision_low_mass_answers_total 0.0" in answer["metrics"]
 
 
 def test_letters_that_follow_their_place_alone_are_averaged_away_and_the_spread_says_so() -> None:
