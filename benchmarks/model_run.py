@@ -48,7 +48,7 @@ def run(
         say(f"{name}: time to ready")
         results["startup"] = startup.measure(model, folder, n_ctx=N_CTX, rounds=plan.startup_rounds, seed=plan.seed)
     say(f"{name}: starting the contestants")
-    foreign = machine.Foreign()
+    foreign, own_before = machine.Foreign(), machine.own_cpu_seconds()
     with closing(Field.start(model, folder, n_ctx=N_CTX)) as field:
         results["settings"] = {"own": field.own.facts["settings"], "default": field.default.facts["settings"]}
         results["engine"] = field.own.facts["engine"]
@@ -61,7 +61,7 @@ def run(
         results["memory"] = _memory(field.own_server, model, field.own.facts["cache_bytes"])
         bodies = _bodies(field.prepare, random.Random(f"{plan.seed} callers"))
         results["noise"] = asdict(field.idle) | {"idle_share": field.idle.share}
-        others, stolen = foreign.share(field.cpu_seconds() + machine.own_cpu_seconds())
+        others, stolen = foreign.share(field.cpu_seconds() + machine.own_cpu_seconds() - own_before)
         results["noise"] |= {"foreign_share": others, "stolen_share": stolen}
     if "callers" in plan.workloads:
         say(f"{name}: {callers.CALLERS} callers at once, {plan.callers_seconds:.0f} s")
