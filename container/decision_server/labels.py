@@ -48,17 +48,18 @@ def candidates() -> tuple[str, ...]:
     return (*ascii_uppercase, *(pair for pair in pairs if pair not in _WORDS))
 
 
-def verified(answer_tokens: Callable[[str], tuple[int, ...]]) -> Labels:
+def verified(answer_tokens: Callable[[str], tuple[int, ...]], *, required: int = REQUIRED) -> Labels:
     """answer_tokens: the ids that the model would say for a label where the answer begins.
 
-    Raises StartupFailure if one of A to P is not a single token of its own: such a model cannot answer at all.
+    Raises StartupFailure if one of the first `required` labels is not a single token of its own: such a model cannot
+    answer by letters.
     """
     found: dict[int, str] = {}
     for place, label in enumerate(candidates()):
         tokens = answer_tokens(label)
         if len(tokens) == 1 and tokens[0] not in found:
             found[tokens[0]] = label
-        elif place < REQUIRED:
+        elif place < required:
             raise StartupFailure(f"label {label!r} is {len(tokens)} tokens in this vocabulary; 1 of its own is needed")
     chosen = list(found.items())[:MOST]
     return Labels(labels=tuple(label for _, label in chosen), token_ids=tuple(token for token, _ in chosen))

@@ -54,7 +54,11 @@ class Preparer:
         systems = {version: prompt.system_turn(version) for version in choices.PROMPT_VERSIONS}
         self._tokenizer = PromptTokenizer(vocabulary, tuple(dict.fromkeys(systems.values())))
         listing = dict.fromkeys(systems[version] for version in choices.LISTING_VERSIONS)
-        found = {system: labels.verified(partial(self._tokenizer.answer_tokens, system)) for system in listing}
+        required = 0 if self._defaults.readout == choices.LIKELIHOOD else labels.REQUIRED
+        found = {
+            system: labels.verified(partial(self._tokenizer.answer_tokens, system), required=required)
+            for system in listing
+        }
         self._labels = {version: found[systems[version]] for version in choices.LISTING_VERSIONS}
 
     def prepare(self, decision: Decision) -> Prepared:

@@ -60,6 +60,7 @@ class PromptTokenizer:
         self._control = pattern([token.text for token in special if token.control])
         self._added = pattern([token.text for token in special if not token.control and is_marker(token.text)])
         self._frames = {system: self._token_frame(system) for system in systems}
+        self._openings = {system: self._plain(parts.answer) for system, parts in self._frames.items()}
         for system in systems:
             self._prove(system)
 
@@ -94,8 +95,7 @@ class PromptTokenizer:
         They follow the prompt's own last tokens; a text that would merge with those (one that begins with a line break,
         mostly) stands on its own. Raises ControlTokenInText, DecisionRefused.
         """
-        start = self._frames[system].answer
-        before, whole = self._plain(start), self._plain(start + text)
+        before, whole = self._openings[system], self._plain(self._frames[system].answer + text)
         tokens = whole[len(before) :] if whole[: len(before)] == before else self._plain(text)
         self._ends(tokens, text, field="options")
         return tokens

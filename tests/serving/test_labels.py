@@ -53,6 +53,12 @@ def test_a_vocabulary_that_splits_a_letter_stops_the_start() -> None:
         labels.verified(lambda label: (1, 2) if label == "P" else (ord(label[0]),))
 
 
+def test_a_vocabulary_without_labels_can_be_served_where_none_are_required() -> None:
+    none = labels.verified(lambda label: (1, 2), required=0)
+    with pytest.raises(TooManyOptions, match="2 given; at most 0 here"):
+        none.first(2)
+
+
 def test_a_vocabulary_that_makes_one_token_of_two_letters_stops_the_start() -> None:
     with pytest.raises(StartupFailure, match="label 'B' is 1 tokens in this vocabulary; 1 of its own"):
         labels.verified(lambda label: (5,))
