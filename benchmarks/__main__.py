@@ -43,22 +43,22 @@ def main() -> int:
         parser.error(f"--rounds: {given.rounds} given; at least 1 is needed")
     whole = not (given.quick or given.model or given.workload or given.rounds)
     folder = ROOT / "benchmarks/results" if whole else CACHE / "bench"
-    folder.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
     document: dict[str, Any] = {"machine": machine.facts(), "quick": given.quick, "seed": SEED, "models": {}}
-    try:
-        with tempfile.TemporaryDirectory(prefix="bench-") as logs:
-            for name in given.model or [SMOLLM2, HYBRID]:
-                plan = _plan(given, names, name)
-                chosen = [workload for workload in all_workloads() if workload.name in plan.workloads]
-                title, path = _model(name)
+    failed = False
+    with tempfile.TemporaryDirectory(prefix="bench-") as logs:
+        for name in given.model or [SMOLLM2, HYBRID]:
+            plan = _plan(given, names, name)
+            chosen = [workload for workload in all_workloads() if workload.name in plan.workloads]
+            title, path = _model(name)
+            try:
                 document["models"][title] = model_run.run(title, path, Path(logs) / title, plan, chosen, _say)
-    except ProcessFailed as failure:
-        print(f"bench: {failure}", file=sys.stderr)
-        return 1
+            except ProcessFailed as failure:
+                print(f"bench: {title} is left out: {failure}", file=sys.stderr)
+                failed = True
     document["minutes"] = round((time.monotonic() - began) / 60, 1)
-    _write(document, folder)
-    return 0
+    _write(document, CACHE / "bench" if failed else folder)
+    return 1 if failed else 0
 
 
 def _plan(given: argparse.Namespace, names: list[str], model: str) -> Plan:
@@ -92,6 +92,7 @@ def _write(document: dict[str, Any], folder: Path) -> None:
     document["targets"] = [
         {"target": one.target.text, "limit": one.target.limit, "value": one.value, "met": one.met} for one in verdicts
     ]
+    folder.mkdir(parents=True, exist_ok=True)
     written = folder / "latest.json"
     written.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
     table = report.markdown(document, verdicts, SMOLLM2)

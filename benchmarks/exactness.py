@@ -10,7 +10,7 @@ from contextlib import closing
 from typing import Any
 
 from benchmarks import texts
-from benchmarks.field import Field
+from benchmarks.field import Field, as_question
 from benchmarks.processes import Caller, ProcessFailed
 from benchmarks.workloads import QUESTIONS, STATE_TOKENS, Request, request, single_decision
 
@@ -73,11 +73,7 @@ def _after_others(field: Field, asked: Sequence[Request], drawn: random.Random) 
 
 
 def _plain(field: Field, asked: Sequence[Request]) -> Logits:
-    questions = [
-        {"tokens": decision.tokens, "cached": 0, "ends": decision.ends, "label_ids": decision.label_ids}
-        for one in asked
-        for decision in one.asked
-    ]
+    questions = [as_question(decision, 0) for one in asked for decision in one.asked]
     rows: Logits = field.own.call("evaluated", questions=questions)["logits"]
     return rows
 

@@ -145,19 +145,13 @@ class Field:
         )
 
     def _limit_own(self, request: Request, plan: tuple[int, ...]) -> Answer:
-        return self._limit(self.own, request, plan, [asked.ends for asked in request.asked])
+        return self._limit(self.own, request, plan)
 
     def _limit_default(self, request: Request, plan: tuple[int, ...]) -> Answer:
-        return self._limit(self.default, request, plan, [(len(asked.tokens),) for asked in request.asked])
+        return self._limit(self.default, request, plan)
 
-    def _limit(
-        self, peer: PeerProcess, request: Request, plan: tuple[int, ...], ends: Sequence[tuple[int, ...]]
-    ) -> Answer:
-        questions = [
-            {"tokens": asked.tokens, "cached": cached, "ends": cut, "label_ids": asked.label_ids}
-            for asked, cached, cut in zip(request.asked, plan, ends, strict=True)
-        ]
-        answer = peer.call("evaluated", questions=questions)
+    def _limit(self, peer: PeerProcess, request: Request, plan: tuple[int, ...]) -> Answer:
+        answer = peer.call("evaluated", questions=[as_question(*one) for one in zip(request.asked, plan, strict=True)])
         return Answer(seconds=answer["seconds"], results=tuple({"option_logits": row} for row in answer["logits"]))
 
     def _fresh(self, request: Request, _plan: tuple[int, ...]) -> Answer:
@@ -189,6 +183,16 @@ class Field:
         if self.openai is not None:
             for text in ("The first prompt of two is this one.", "The first prompt is followed by another."):
                 self.openai.one_token(text)
+
+
+def as_question(asked: Asked, cached: int) -> dict[str, Any]:
+    """As the peers' `evaluated` takes it."""
+    return {
+        "tokens": asked.tokens,
+        "shared_lengths": asked.shared_lengths,
+        "cached": cached,
+        "label_ids": asked.label_ids,
+    }
 
 
 # (b) and (c) run in the process of the peer with default settings

@@ -10,6 +10,7 @@ import ctypes
 import logging
 import re
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,6 @@ from benchmarks.workloads import Asked
 from decision_server import model_files, threads
 from decision_server.decisions import Decision, Option
 from decision_server.engine import LlamaEngine, library, self_check
-from decision_server.engine.prefixes import cuts
 from decision_server.preparation import Preparer
 from decision_server.scoring import ScoringTask
 
@@ -34,6 +34,7 @@ class OwnSide:
         self.api = library.load().api
         self.parameters: Any = _NOT_MADE
         self.self_check_seconds = 0.0
+        self._layout: Any = _NOT_MADE
         self.cache_bytes = 0
         _WatchLog(self)
         self._watch_context()
@@ -47,7 +48,6 @@ class OwnSide:
             prefix_streams=8,
         )
         self.facts = self._engine.facts
-        self.chunk = int(self.parameters.n_batch)
         self._preparer = Preparer(
             self._engine.vocabulary, n_ctx=self.facts.n_ctx, readout="letters", prompt_version=DIRECT_OPTIONS
         )
@@ -68,9 +68,7 @@ class OwnSide:
         pieces = b"".join(self._engine.vocabulary.piece(token) for token in task.tokens)
         return Asked(
             tokens=task.tokens,
-            ends=self._ends(task),
-            head_end=task.shared_lengths[0],
-            state_end=task.shared_lengths[-1],
+            shared_lengths=task.shared_lengths,
             label_ids=prepared.plan.answer_token_ids,
             text=pieces.decode(),
         )
@@ -78,9 +76,11 @@ class OwnSide:
     def close(self) -> None:
         self._engine.close()
 
-    def _ends(self, task: ScoringTask) -> tuple[int, ...]:
-        length = len(task.tokens)
-        return tuple(sorted({*cuts(task), *range(self.chunk, length, self.chunk), length}))
+    def ends(self, tokens: Sequence[int], shared_lengths: Sequence[int], start: int) -> tuple[int, ...]:
+        """Where the engine's decodes of tokens[start:] end; the last is len(tokens)."""
+        task = ScoringTask(tokens=tuple(tokens), shared_lengths=tuple(shared_lengths))
+        ends: tuple[int, ...] = self._layout.ends(task, start, task.shared_lengths)
+        return ends
 
     def _watch_context(self) -> None:
         make = self.api.llama_init_from_model
@@ -98,10 +98,10 @@ class OwnSide:
 
         def watched(*arguments: Any, **named: Any) -> Any:
             began = time.perf_counter()
-            try:
-                return run(*arguments, **named)
-            finally:
-                self.self_check_seconds += time.perf_counter() - began
+            proved = run(*arguments, **named)
+            self.self_check_seconds += time.perf_counter() - began
+            self._layout = proved.layout  # of the last candidate, which is the one that is used
+            return proved
 
         self_check.run = watched
 

@@ -66,10 +66,14 @@ class Peer:
         return [asdict(self._own.prepare(decision)) for decision in decisions]
 
     def evaluated(self, questions: list[dict[str, Any]]) -> dict[str, Any]:
-        """(a): each question {tokens, cached, ends, label_ids}; seconds of all, label logits of each."""
+        """(a): each question {tokens, shared_lengths, cached, label_ids}; seconds of all, label logits of each."""
         seconds, logits = 0.0, []
         for question in questions:
-            one, row = self._context.evaluated(question["tokens"], question["cached"], question["ends"])
+            tokens, cached = question["tokens"], question["cached"]
+            before, ends = (cached,), (len(tokens),)
+            if self._own is not None:
+                before, ends = (self._own.ends(tokens, question["shared_lengths"], start) for start in (0, cached))
+            one, row = self._context.evaluated(tokens, cached, before, ends)
             seconds += one
             logits.append([float(row[token]) for token in question["label_ids"]])
         return {"seconds": seconds, "logits": logits}

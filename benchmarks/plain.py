@@ -40,16 +40,17 @@ class PlainContext:
 
     # (a): the tokens that were really evaluated, and nothing else, is timed
 
-    def evaluated(self, tokens: Tokens, cached: int, ends: Sequence[int]) -> tuple[float, NDArray[np.float32]]:
+    def evaluated(
+        self, tokens: Tokens, cached: int, before: Sequence[int], ends: Sequence[int]
+    ) -> tuple[float, NDArray[np.float32]]:
         """Seconds of decoding tokens[cached:] in segments that end at `ends`, and the last logits.
 
-        What brings the context to tokens[:cached] is not timed.
+        What brings the context to tokens[:cached] is not timed; where it must be computed, segments end at `before`.
         """
-        self._bring_to(tuple(tokens[:cached]), tuple(end for end in ends if end <= cached))
+        self._bring_to(tuple(tokens[:cached]), tuple(end for end in before if end <= cached))
         began = time.perf_counter()
         for end in ends:
-            if end > cached:
-                self._decode(tokens[len(self._held) : end])
+            self._decode(tokens[len(self._held) : end])
         logits = self._logits()
         return time.perf_counter() - began, logits
 

@@ -20,18 +20,24 @@ TURNS = 8
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """One decision as tokens. ends: where the engine's segments end when all is computed; the last is len(tokens).
+    """One decision as tokens.
 
-    head_end: tokens that all decisions of a prompt version share. state_end: those that decisions over the same state
-    share; by `criterion-first-v1`, those about the same question. text: the whole prompt.
+    shared_lengths: tokens that all decisions of a prompt version share; then those that decisions over the same state
+    share (by `criterion-first-v1`, those about the same question). text: the whole prompt.
     """
 
     tokens: tuple[int, ...]
-    ends: tuple[int, ...]
-    head_end: int
-    state_end: int
+    shared_lengths: tuple[int, ...]
     label_ids: tuple[int, ...]
     text: str
+
+    @property
+    def head_end(self) -> int:
+        return self.shared_lengths[0]
+
+    @property
+    def state_end(self) -> int:
+        return self.shared_lengths[-1]
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Asked:

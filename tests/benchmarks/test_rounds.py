@@ -34,9 +34,7 @@ def prepare(decisions: Sequence[dict[str, Any]]) -> tuple[Asked, ...]:
         made.append(
             Asked(
                 tokens=tuple(range(length)),
-                ends=(3, shared, length),
-                head_end=3,
-                state_end=shared,
+                shared_lengths=(3, shared),
                 label_ids=(1,),
                 text="",
             )
