@@ -34,7 +34,6 @@ class OwnSide:
         self.api = library.load().api
         self.parameters: Any = _NOT_MADE
         self.self_check_seconds = 0.0
-        self._layout: Any = _NOT_MADE
         self.cache_bytes = 0
         _WatchLog(self)
         self._watch_context()
@@ -79,8 +78,7 @@ class OwnSide:
     def ends(self, tokens: Sequence[int], shared_lengths: Sequence[int], start: int) -> tuple[int, ...]:
         """Where the engine's decodes of tokens[start:] end; the last is len(tokens)."""
         task = ScoringTask(tokens=tuple(tokens), shared_lengths=tuple(shared_lengths))
-        ends: tuple[int, ...] = self._layout.ends(task, start, task.shared_lengths)
-        return ends
+        return self._engine.ends(task, start)
 
     def _watch_context(self) -> None:
         make = self.api.llama_init_from_model
@@ -100,7 +98,6 @@ class OwnSide:
             began = time.perf_counter()
             proved = run(*arguments, **named)
             self.self_check_seconds += time.perf_counter() - began
-            self._layout = proved.layout  # of the last candidate, which is the one that is used
             return proved
 
         self_check.run = watched
