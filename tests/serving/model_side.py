@@ -17,7 +17,7 @@ QUEUES = ("Account access and authentication support.", "Billing and payment sup
 
 @contextmanager
 def loaded(
-    path: Path, *, n_ctx: int | None = 1024, prefix_streams: int = 4, flash_attention: bool = False
+    path: Path, *, n_ctx: int | None = 1024, prefix_streams: int = 4, flash_attention: bool | None = None
 ) -> Iterator[LlamaEngine]:
     engine = LlamaEngine.load(
         path,

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from decision_server.engine.layout import CHUNK
 from decision_server.model_errors import EngineFailure, StartupFailure
 
-CHUNK = 256  # rows of a decode, at most
 MAIN = 0
 # A recurrent layer's state is one block a sequence, reserved at the start: 50 MB each in a hybrid of 4B parameters.
 _RECURRENT_BRANCHES = 4

@@ -1,4 +1,4 @@
-"""The scoring engine: one model, one context, prefixes reused only as far as the self-check proves it exact."""
+"""The scoring engine: one model, one context, prefixes reused only as far as the self-check proved it exact."""
 
 from __future__ import annotations
 
@@ -6,37 +6,52 @@ import logging
 import threading
 import time
 from pathlib import Path
-from typing import Any
 
-from decision_server.engine import library, self_check
+from decision_server.engine import loading
 from decision_server.engine.branches import Branches
 from decision_server.engine.context import Context
-from decision_server.engine.prefixes import Kept, KeptPrefixes, cuts
+from decision_server.engine.layout import CHUNK, LEAST_STOP, Computed
+from decision_server.engine.prefixes import EngineCounters, KeptPrefixes
 from decision_server.engine.self_check import Reuse
 from decision_server.engine.sequence import Sequence
 from decision_server.engine.vocabulary import Vocabulary
-from decision_server.model_errors import EngineClosed, EngineFailure, StartupFailure
+from decision_server.model_errors import EngineClosed, EngineFailure
 from decision_server.scoring import EngineFacts, Score, ScoringTask
 
 _log = logging.getLogger(__name__)
-_DEFAULT_N_CTX = 4096
 
 
 class LlamaEngine:
-    """Implements `scoring.ScoringEngine`. `vocabulary` may be used by any thread until `close`."""
+    """Implements `scoring.ScoringEngine`. `vocabulary` may be used by any thread until `close`.
 
-    def __init__(self, model: Any, vocabulary: Vocabulary, context: Context, prefix_streams: int) -> None:
-        """Takes ownership of all three; `load` is the way to get here."""
-        self._model = model
-        self._context = context
-        self._sequence = Sequence(context)
-        self._branches = Branches(context)
-        self._held: tuple[int, ...] = ()  # the tokens that the sequence really holds
-        self._kept = KeptPrefixes(prefix_streams)
-        self._reuse = Reuse.NOTHING
+    facts: what it runs with. reuse: what the self-check proved. counters: plain numbers, any thread may read them.
+    """
+
+    def __init__(self, loaded: loading.Loaded, prefix_streams: int) -> None:
+        """Takes ownership of what was loaded; `load` is the way to get here."""
+        self._api = loaded.api
+        self._model = loaded.model
+        self._context: Context = loaded.context
+        self._sequence = Sequence(loaded.context)
+        self._branches = Branches(loaded.context)
+        self._shared = 0  # how many of the sequence's first tokens other tasks are likely to need
         self._owner = threading.Lock()
-        self._facts: EngineFacts | None = None
-        self.vocabulary = vocabulary
+        self.facts: EngineFacts = loaded.facts
+        self.reuse: Reuse = loaded.reuse
+        self.vocabulary: Vocabulary = loaded.vocabulary
+        self.counters = EngineCounters()
+        capacity = prefix_streams if loaded.reuse.copies else 0
+        self._kept = KeptPrefixes(capacity, self.reuse.layout, self.counters, cuttable=self.reuse.cuttable)
+        _log.info("engine ready: %s", self.facts)
+        whole = self.reuse.fixed_bytes + self.reuse.token_bytes * self.facts.n_ctx
+        _log.info(
+            "kept prefixes: at most %d, %d bytes a token, %.1f MB each at n_ctx %d, %.1f MB in all",
+            capacity,
+            self.reuse.token_bytes,
+            whole / 1e6,
+            self.facts.n_ctx,
+            whole * capacity / 1e6,
+        )
 
     @classmethod
     def load(
@@ -47,63 +62,21 @@ class LlamaEngine:
         n_threads: int,
         n_gpu_layers: int,
         prefix_streams: int,
-        flash_attention: bool = False,
+        flash_attention: bool | None = None,
     ) -> LlamaEngine:
         """A verified GGUF → an engine that has proved how it may reuse prefixes.
 
         n_ctx: tokens a prompt may have; None: the model's own limit, at most 4096. n_gpu_layers: −1 for all.
-        prefix_streams: prefixes kept across tasks. Raises StartupFailure, with everything freed.
+        prefix_streams: prefixes kept across tasks. flash_attention: None for the quickest way that proves exact.
+        Raises StartupFailure, with everything freed.
         """
-        loaded = library.load()
-        api = loaded.api
-        parameters = api.llama_model_default_params()
-        parameters.n_gpu_layers = n_gpu_layers
-        model = api.llama_model_load_from_file(str(path).encode(), parameters)
-        if not model:
-            raise StartupFailure(f"llama.cpp (llama-cpp-python {loaded.version}) could not load {path}")
-        try:
-            if not api.llama_model_has_decoder(model) or api.llama_model_has_encoder(model):
-                raise StartupFailure(f"{path} is not a decoder-only model, and no other kind can answer here")
-            vocabulary = Vocabulary(api, model)
-            size = min(_DEFAULT_N_CTX, vocabulary.n_ctx_train) if n_ctx is None else n_ctx
-            if not 1 <= size <= vocabulary.n_ctx_train:
-                raise StartupFailure(f"n_ctx: {size} given; this model allows 1 to {vocabulary.n_ctx_train}")
-            context = Context(
-                api,
-                model,
-                n_ctx=size,
-                n_threads=n_threads,
-                on_gpu=n_gpu_layers != 0,
-                flash_attention=flash_attention,
-            )
-        except BaseException:
-            api.llama_model_free(model)
-            raise
-        engine = cls(model, vocabulary, context, prefix_streams)
-        try:
-            engine._reuse = self_check.run(engine._sequence, vocabulary.n_tokens, size)
-        except BaseException:
-            engine.close()
-            raise
-        engine._facts = EngineFacts(
-            n_vocab=vocabulary.n_tokens,
-            n_ctx=size,
-            n_threads=n_threads,
-            n_gpu_layers=n_gpu_layers,
-            llama_cpp=f"llama-cpp-python {loaded.version}",
-            prefix_reuse=engine._reuse.value,
+        loaded = loading.load(
+            path, n_ctx=n_ctx, n_threads=n_threads, n_gpu_layers=n_gpu_layers, flash_attention=flash_attention
         )
-        _log.info("engine ready: %s", engine._facts)
-        return engine
-
-    @property
-    def facts(self) -> EngineFacts:
-        if self._facts is None:
-            raise EngineClosed("the engine was never loaded")
-        return self._facts
+        return cls(loaded, prefix_streams)
 
     def score(self, task: ScoringTask) -> Score:
-        """Logits after the last token. After EngineFailure the engine must be closed."""
+        """Logits after the last token, and what follows it. After EngineFailure the engine must be closed."""
         if not self._owner.acquire(blocking=False):
             raise EngineFailure("two threads use the engine at once; it has one owner at a time")
         try:
@@ -111,40 +84,50 @@ class LlamaEngine:
         finally:
             self._owner.release()
 
+    def ends(self, task: ScoringTask, start: int) -> tuple[int, ...]:
+        """Where the decodes end that compute tokens[start:]: what the engine's time is to be compared with."""
+        return self.reuse.layout.ends(task, start, () if self.reuse.cuttable else self._stops(task))
+
     def close(self) -> None:
         """Frees the context before the model; waits for threads inside the vocabulary. May be called twice."""
         if self._model is not None:
             self._kept.clear()
             self._context.close()
             self.vocabulary.close()
-            self._context.api.llama_model_free(self._model)
+            self._api.llama_model_free(self._model)
             self._model = None
 
     def _score(self, task: ScoringTask) -> Score:
-        if self._model is None:
-            raise EngineClosed("the engine was closed")
         self._check(task)
         began = time.perf_counter()
-        cached = self._start(task)
+        shared = max(task.shared_lengths, default=0)
+        start = self._start(task)
         prefix_seconds = time.perf_counter() - began
-        for end in (*(cut for cut in cuts(task) if cut > cached), len(task.tokens)):
-            self._sequence.extend(task.tokens[len(self._held) : end], output=end == len(task.tokens))
-            self._held = task.tokens[:end]
-            if end < len(task.tokens):
-                if self._reuse is not Reuse.NOTHING and self._kept.wants(self._held):
-                    self._kept.add(Kept(tokens=self._held, memory=self._sequence.copy_out()))
-                prefix_seconds = time.perf_counter() - began
+        done = start
+        stops = () if self.reuse.cuttable else self._stops(task)
+        for end in self.ends(task, start):
+            decode_began = time.perf_counter()
+            self._sequence.extend(task.tokens, end)
+            if end in stops and self._kept.wants(self._sequence.computed):
+                self._kept.add(self._sequence.copy_out())
+            share = max(0, min(end, shared) - done) / (end - done)
+            prefix_seconds += share * (time.perf_counter() - decode_began)
+            done = end
+        self._shared = shared
         logits = self._sequence.logits()
+        self._count(task, start)
         return Score(
             logits=logits,
-            cached_tokens=cached,
-            evaluated_tokens=len(task.tokens) - cached,
+            cached_tokens=start,
+            evaluated_tokens=len(task.tokens) - start,
             continuation_logprobs=self._branches.logprobs(len(task.tokens), logits, task.continuations),
             forward_seconds=time.perf_counter() - began,
             prefix_seconds=prefix_seconds,
         )
 
     def _check(self, task: ScoringTask) -> None:
+        if self._model is None:
+            raise EngineClosed("the engine was closed")
         facts = self.facts
         if not 1 <= len(task.tokens) <= facts.n_ctx:
             raise ValueError(f"a task of {len(task.tokens)} tokens; 1 to {facts.n_ctx} fit the context")
@@ -159,22 +142,54 @@ class LlamaEngine:
                 raise ValueError(f"a token outside [0, {facts.n_vocab})")
 
     def _start(self, task: ScoringTask) -> int:
-        """Brings the sequence to the longest prefix of the task that is already computed; returns its length."""
-        held, self._held = self._held, ()  # unknown, should anything below fail
-        start = 0
-        kept = None if self._reuse is Reuse.NOTHING else self._kept.longest(task, cuts(task))
-        in_place = self._in_place(held, task) if self._reuse is Reuse.IN_PLACE else 0
-        if in_place >= (len(kept.tokens) if kept else 1) and self._sequence.cut_back(in_place):
-            start = in_place
-        elif kept is not None:
-            self._sequence.put_back(kept.memory, len(kept.tokens))
-            start = len(kept.tokens)
+        """Brings the sequence to the longest beginning of the task that is already computed; returns its length."""
+        held = self._sequence.computed
+        in_place = self.reuse.layout.reusable(held, task) if self.reuse.cuttable else 0
+        if in_place < self.reuse.layout.place(self._shared):
+            self._keep_shared(held)
+        length, kept = self._kept.best(task)
+        if kept is not None and length > in_place:
+            self._kept.used(kept)
+            self._sequence.put_back(kept)
         else:
-            self._sequence.clear()
-        self._held = task.tokens[:start]
-        return start
+            length = in_place
+        if not self._sequence.cut_back(length):
+            raise EngineFailure(f"the sequence could not be cut back to {length} tokens")
+        return length
 
-    @staticmethod
-    def _in_place(held: tuple[int, ...], task: ScoringTask) -> int:
-        """The longest cut of the task up to which the sequence holds the task's own tokens."""
-        return max((cut for cut in cuts(task) if held[:cut] == task.tokens[:cut]), default=0)
+    def _keep_shared(self, held: Computed) -> None:
+        """Before tokens that others are likely to need are given up, where they can still be copied."""
+        if not self.reuse.cuttable:
+            return
+        shared = held.upto(self._shared)
+        if self._kept.wants(shared) and self._sequence.cut_back(self._shared):
+            self._kept.add(self._sequence.copy_out())
+
+    def _stops(self, task: ScoringTask) -> tuple[int, ...]:
+        """Where copies are made on the way, on models that cannot be cut back later.
+
+        The last whole chunk well before the end of the shared tokens is for a conversation that grows.
+        """
+        if not self.reuse.copies:
+            return ()
+        shared = max(task.shared_lengths, default=0)
+        chunks = max(0, shared - LEAST_STOP) // CHUNK * CHUNK
+        wanted = (*task.shared_lengths, *((chunks,) if chunks else ()))
+        return tuple(self.reuse.layout.place(stop) for stop in wanted)
+
+    def _count(self, task: ScoringTask, start: int) -> None:
+        """Whether all was found that could have been, had the same task been computed just before."""
+        shared = max(task.shared_lengths, default=0)
+        stops = () if self.reuse.cuttable else self._stops(task)
+        before = Computed(tokens=task.tokens, ends=self.reuse.layout.ends(task, 0, stops))
+        attainable = min(self.reuse.layout.place(shared), self.reuse.layout.reusable(before, task))
+        if not self.reuse.cuttable:
+            attainable = max((end for end in before.ends if end in stops), default=0)
+        if attainable == 0:
+            return
+        if start >= attainable:
+            self.counters.hits += 1
+        elif start > 0:
+            self.counters.partial_hits += 1
+        else:
+            self.counters.misses += 1

@@ -1,74 +1,107 @@
-"""Which computed prefixes are kept for later, and where a prompt is cut for them. Pure: no llama.cpp, no threads.
+"""Which computed prefixes are kept for later tasks: the most recently used ones, as copies in host memory.
 
-Why reuse changes nothing: a prompt is computed in segments that its own cuts fix, whether or not anything is reused,
-and only a prefix that ends at one of these cuts is taken up. So the same numbers are added in the same order always.
+Knows which copy serves a task best, not how copies are made or put back. For the engine's thread alone; its counters
+are plain numbers that any thread may read.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from decision_server.engine.layout import LEAST_WORTH, Computed, Layout
 from decision_server.scoring import ScoringTask
-
-# A segment of fewer rows costs almost as much as one of this many, so a cut sooner after another one earns nothing.
-LEAST_SEGMENT = 16
 
 
 @dataclass(frozen=True, kw_only=True)
 class Kept:
-    """One computed prefix: its tokens and the engine's copy of what the model remembers of them."""
+    """A prefix and the engine's copy of what the model remembers of it."""
 
-    tokens: tuple[int, ...]
+    computed: Computed
     memory: NDArray[np.uint8]
 
 
+@dataclass(kw_only=True)
+class EngineCounters:
+    """hits: tasks that found all they share with others computed; partial_hits: some of it; misses: nothing.
+
+    evictions: copies given up for newer ones. kept_prefixes, kept_bytes: copies there now.
+    """
+
+    hits: int = 0
+    partial_hits: int = 0
+    misses: int = 0
+    evictions: int = 0
+    kept_prefixes: int = 0
+    kept_bytes: int = 0
+
+
 class KeptPrefixes:
-    """At most `capacity` prefixes, the least recently used out first."""
+    """At most `capacity` copies, the least recently used out first.
 
-    def __init__(self, capacity: int) -> None:
+    cuttable: whether the model can be cut back to a beginning of what was put back.
+    """
+
+    def __init__(self, capacity: int, layout: Layout, counters: EngineCounters, *, cuttable: bool) -> None:
         self._capacity = capacity
-        self._kept: OrderedDict[tuple[int, ...], Kept] = OrderedDict()
+        self._layout = layout
+        self._counters = counters
+        self._cuttable = cuttable
+        self._kept: list[Kept] = []  # the least recently used first
 
-    def __len__(self) -> int:
-        return len(self._kept)
-
-    def has(self, tokens: tuple[int, ...]) -> bool:
-        """Whether this very prefix is kept; that counts as a use."""
-        if tokens in self._kept:
-            self._kept.move_to_end(tokens)
-            return True
-        return False
-
-    def wants(self, tokens: tuple[int, ...]) -> bool:
-        """Whether a copy of this prefix should be made."""
-        return self._capacity > 0 and not self.has(tokens)
+    def wants(self, computed: Computed) -> bool:
+        """Whether a copy of this prefix would serve tasks that none of the kept ones serves. If not, one was used."""
+        if self._capacity == 0 or len(computed.tokens) < LEAST_WORTH:
+            return False
+        for one in reversed(self._kept):
+            if self._covers(one.computed, computed):
+                self._use(one)
+                return False
+        return True
 
     def add(self, prefix: Kept) -> None:
-        self._kept[prefix.tokens] = prefix
-        self._kept.move_to_end(prefix.tokens)
+        covered = [one for one in self._kept if self._covers(prefix.computed, one.computed)]
+        for one in covered:
+            self._remove(one)
+        self._kept.append(prefix)
+        self._counters.kept_prefixes += 1
+        self._counters.kept_bytes += prefix.memory.nbytes
         while len(self._kept) > self._capacity:
-            self._kept.popitem(last=False)
+            self._remove(self._kept[0])
+            self._counters.evictions += 1
 
-    def longest(self, task: ScoringTask, cuts: tuple[int, ...]) -> Kept | None:
-        """The longest kept prefix of the task that ends at one of its cuts."""
-        for cut in reversed(cuts):
-            found = task.tokens[:cut]
-            if self.has(found):
-                return self._kept[found]
-        return None
+    def best(self, task: ScoringTask) -> tuple[int, Kept | None]:
+        """The copy that serves the task best, and how many of the task's first tokens it holds."""
+        length, best = 0, None
+        for one in self._kept:
+            found = self._layout.reusable(one.computed, task)
+            if not self._cuttable and found < len(one.computed.tokens):
+                continue
+            # among equals the shortest is the quickest to put back
+            if found > length or (best and found == length and len(one.computed.tokens) < len(best.computed.tokens)):
+                length, best = found, one
+        return length, best
+
+    def used(self, prefix: Kept) -> None:
+        self._use(prefix)
 
     def clear(self) -> None:
-        self._kept.clear()
+        for one in list(self._kept):
+            self._remove(one)
 
+    def _covers(self, one: Computed, other: Computed) -> bool:
+        return self._layout.covers(one, other) if self._cuttable else one.tokens == other.tokens
 
-def cuts(task: ScoringTask) -> tuple[int, ...]:
-    """Ascending lengths at which the task is cut: a function of the task alone, never of what happens to be kept."""
-    result: list[int] = []
-    for length in task.shared_lengths:
-        if length - (result[-1] if result else 0) >= LEAST_SEGMENT and len(task.tokens) - length > 0:
-            result.append(length)
-    return tuple(result)
+    def _use(self, prefix: Kept) -> None:
+        place = self._place(prefix)
+        self._kept.append(self._kept.pop(place))
+
+    def _remove(self, prefix: Kept) -> None:
+        del self._kept[self._place(prefix)]
+        self._counters.kept_prefixes -= 1
+        self._counters.kept_bytes -= prefix.memory.nbytes
+
+    def _place(self, prefix: Kept) -> int:
+        return next(place for place, one in enumerate(self._kept) if one is prefix)
