@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import subprocess
 import sys
 import tempfile
@@ -14,7 +15,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks import machine, model_run, report
+from benchmarks import machine, model_run, processes, report
 from benchmarks.hybrid_model import hybrid
 from benchmarks.model_run import Plan
 from benchmarks.processes import BENCH_PYTHON, ROOT, ProcessFailed
@@ -28,6 +29,7 @@ _EXTRAS = ("startup", "exactness", "callers")
 
 
 def main() -> int:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("bench: ended by SIGTERM; the processes it started are stopped"))
     names = [workload.name for workload in all_workloads()]
     parser = argparse.ArgumentParser(prog="make bench ARGS=…", description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="one to three rounds of each, for development")
@@ -38,13 +40,24 @@ def main() -> int:
         "--workload", action="append", choices=[*names, *_EXTRAS], help="may be given again; default all"
     )
     parser.add_argument("--rounds", type=int, help="rounds of every workload, instead of its own number")
+    parser.add_argument(
+        "--passive", action="store_true", help="all waiting threads sleep, the peers' too: for a machine that is busy"
+    )
     given = parser.parse_args()
     if given.rounds is not None and given.rounds < 1:
         parser.error(f"--rounds: {given.rounds} given; at least 1 is needed")
-    whole = not (given.quick or given.model or given.workload or given.rounds)
+    whole = not (given.quick or given.model or given.workload or given.rounds or given.passive)
     folder = ROOT / "benchmarks/results" if whole else CACHE / "bench"
     began = time.monotonic()
-    document: dict[str, Any] = {"machine": machine.facts(), "quick": given.quick, "seed": SEED, "models": {}}
+    document: dict[str, Any] = {
+        "machine": machine.facts(),
+        "quick": given.quick,
+        "passive": given.passive,
+        "seed": SEED,
+    }
+    document["models"] = {}
+    if given.passive:
+        processes.wait_passively()
     failed = False
     with tempfile.TemporaryDirectory(prefix="bench-") as logs:
         for name in given.model or [SMOLLM2, HYBRID]:

@@ -27,6 +27,14 @@ STOP_SECONDS = 40.0
 _CLEARED = ("DECISION_", "SAGEMAKER_", "OMP_", "GOMP_", "LLAMA_", "GGML_", "GUNICORN_")
 
 
+_policy: dict[str, str] = {}
+
+
+def wait_passively() -> None:
+    """From now on all processes start with compute threads that sleep while they wait, whatever their default is."""
+    _policy["OMP_WAIT_POLICY"] = "passive"
+
+
 class ProcessFailed(Exception):
     """A process of the comparison ended or stayed silent; its text holds the end of what it said."""
 
@@ -36,7 +44,11 @@ class Watched:
 
     def __init__(self, command: Iterable[str | Path], log: Path, settings: Mapping[str, str] | None = None) -> None:
         clean = {name: value for name, value in os.environ.items() if not name.startswith(_CLEARED)}
-        environ = clean | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "container")]), **(settings or {})}
+        environ = clean | {
+            "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "container")]),
+            **_policy,
+            **(settings or {}),
+        }
         log.parent.mkdir(parents=True, exist_ok=True)
         self._log = log
         self.started = time.perf_counter()

@@ -44,6 +44,8 @@ def _heading(document: Mapping[str, Any]) -> str:
         said = f"**not a quiet machine: {said}; do not trust these figures**"
     if document["quick"]:
         said = f"**a quick run, for development only**; {said}"
+    if document["passive"]:
+        said = f"**all peers' waiting threads sleep, which is not their default**; {said}"
     return (
         f"{machine['cores']} cores of {machine['cpu']}, {machine['system']}, llama-cpp-python "
         f"{machine['llama_cpp_python']}, {document['minutes']:.0f} minutes; {said}. Ratios are medians of paired "

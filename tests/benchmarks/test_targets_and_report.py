@@ -44,7 +44,7 @@ def results() -> dict[str, Any]:
 
 def document(of: dict[str, Any]) -> dict[str, Any]:
     machine = {"cpu": "a CPU", "cores": 2, "system": "Linux 6", "llama_cpp_python": "0.3.36"}
-    return {"machine": machine, "quick": False, "minutes": 11.0, "models": {MODEL: of}}
+    return {"machine": machine, "quick": False, "passive": False, "minutes": 11.0, "models": {MODEL: of}}
 
 
 def test_a_run_that_keeps_every_target_meets_every_target() -> None:
