@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from prometheus_client import (
     CollectorRegistry,
@@ -14,11 +14,38 @@ from prometheus_client import (
     generate_latest,
 )
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
 
-from decision_server.scoring import Score
+from decision_server.scoring import PrefixCounters, Score
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0, 50.0)
+
+
+class _Prefixes(Collector):
+    """Numbers that the engine counts, under names and units of this module."""
+
+    def __init__(self, counters: PrefixCounters) -> None:
+        self._counters = counters
+
+    def collect(self) -> Iterator[Metric]:
+        counters = self._counters
+        lookups = CounterMetricFamily(
+            "decision_prefix_lookups",
+            "Questions by how much of what they share with others was found computed",
+            labels=["found"],
+        )
+        for found, count in (("all", counters.hits), ("some", counters.partial_hits), ("none", counters.misses)):
+            lookups.add_metric([found], count)
+        yield lookups
+        yield CounterMetricFamily(
+            "decision_prefix_evictions", "Kept prefixes given up for newer ones", value=counters.evictions
+        )
+        yield GaugeMetricFamily(
+            "decision_kept_prefixes", "Prefixes kept as copies in memory", value=counters.kept_prefixes
+        )
+        yield GaugeMetricFamily("decision_kept_prefix_bytes", "What these copies take", value=counters.kept_bytes)
 
 
 class Metrics:
@@ -71,6 +98,10 @@ class Metrics:
         self._queue.set_function(lambda: float(queue_depth()))
         self._queue_limit.set(queue_limit)
         self._rate.set_function(lambda: tokens_per_second() or 0.0)
+
+    def watch_prefixes(self, counters: PrefixCounters) -> None:
+        """Reads the engine's own counters whenever metrics are read."""
+        self._registry.register(_Prefixes(counters))
 
     def describe_engine(self, facts: Mapping[str, object]) -> None:
         self._engine.info({name: str(value) for name, value in facts.items()})

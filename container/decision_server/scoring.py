@@ -57,6 +57,22 @@ class EngineFacts:
     prefix_reuse: str  # the path the start-up self-check proved exact, in words
 
 
+@dataclass(kw_only=True)
+class PrefixCounters:
+    """What became of prefixes since the start. Plain numbers: the engine's thread writes them, any thread reads them.
+
+    hits: tasks that found all computed that they share with others; partial_hits: some of it; misses: nothing.
+    evictions: copies given up for newer ones. kept_prefixes, kept_bytes: copies there now, in host memory.
+    """
+
+    hits: int = 0
+    partial_hits: int = 0
+    misses: int = 0
+    evictions: int = 0
+    kept_prefixes: int = 0
+    kept_bytes: int = 0
+
+
 class ScoringEngine(Protocol):
     """One owner at a time: the scheduler's single thread calls `score` and `close`, nobody else does."""
 

@@ -79,6 +79,7 @@ def assemble(on_failure: Callable[[Exception], None]) -> DecisionService:
         queue_limit=1 + config.queue_size,
         tokens_per_second=lambda: scheduler.tokens_per_second,
     )
+    metrics.watch_prefixes(engine.counters)
     service = DecisionService(preparer, scheduler, model=model, metrics=metrics, calibration=fitted)
     scheduler.start()
     _warm_up(service)

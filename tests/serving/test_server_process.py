@@ -243,6 +243,24 @@ def test_metrics_are_prometheus_text_and_count_what_happened(server: Server) -> 
     assert server.request("GET", "/metrics").headers["Content-Type"].startswith("text/plain")
 
 
+def lookups(server: Server) -> dict[str, float]:
+    name = 'decision_prefix_lookups_total{found="'
+    lines = server.request("GET", "/metrics").body.decode().splitlines()
+    return {line.split('"')[1]: float(line.split()[1]) for line in lines if line.startswith(name)}
+
+
+def test_metrics_tell_what_became_of_prefixes(server: Server) -> None:
+    before = lookups(server)
+    state = "A state of its own that no other test asks about, long enough to be worth keeping. " * 3
+    server.ask({"decisions": [decision(id="a", state=state), decision(id="b", state=state, question="And why?")]})
+    server.ask({"decision": decision(state="Something else entirely, which takes the place of the first. " * 3)})
+    after = lookups(server)
+    assert {found: after[found] - before[found] for found in after} == {"all": 1, "some": 2, "none": 0}
+    assert server.metric("decision_kept_prefixes") >= 1
+    assert server.metric("decision_kept_prefix_bytes") > 0
+    assert server.metric("decision_prefix_evictions_total") >= 0
+
+
 def test_log_lines_are_json_and_hold_no_request_text(server: Server) -> None:
     server.ask({"decision": decision(state=SECRET)})
     server.ask({"decision": decision(state=[SECRET], extra=SECRET)})

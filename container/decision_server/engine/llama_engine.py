@@ -11,12 +11,12 @@ from decision_server.engine import loading
 from decision_server.engine.branches import Branches
 from decision_server.engine.context import Context
 from decision_server.engine.layout import CHUNK, LEAST_STOP, Computed
-from decision_server.engine.prefixes import EngineCounters, KeptPrefixes
+from decision_server.engine.prefixes import KeptPrefixes
 from decision_server.engine.self_check import Reuse
 from decision_server.engine.sequence import Sequence
 from decision_server.engine.vocabulary import Vocabulary
 from decision_server.model_errors import EngineClosed, EngineFailure
-from decision_server.scoring import EngineFacts, Score, ScoringTask
+from decision_server.scoring import EngineFacts, PrefixCounters, Score, ScoringTask
 
 _log = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ class LlamaEngine:
         self.facts: EngineFacts = loaded.facts
         self.reuse: Reuse = loaded.reuse
         self.vocabulary: Vocabulary = loaded.vocabulary
-        self.counters = EngineCounters()
+        self.counters = PrefixCounters()
         capacity = prefix_streams if loaded.reuse.copies else 0
         self._kept = KeptPrefixes(capacity, self.reuse.layout, self.counters, cuttable=self.reuse.cuttable)
         _log.info("engine ready: %s", self.facts)

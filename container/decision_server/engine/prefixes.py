@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decision_server.engine.layout import LEAST_WORTH, Computed, Layout
-from decision_server.scoring import ScoringTask
+from decision_server.scoring import PrefixCounters, ScoringTask
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,28 +23,13 @@ class Kept:
     memory: NDArray[np.uint8]
 
 
-@dataclass(kw_only=True)
-class EngineCounters:
-    """hits: tasks that found all they share with others computed; partial_hits: some of it; misses: nothing.
-
-    evictions: copies given up for newer ones. kept_prefixes, kept_bytes: copies there now.
-    """
-
-    hits: int = 0
-    partial_hits: int = 0
-    misses: int = 0
-    evictions: int = 0
-    kept_prefixes: int = 0
-    kept_bytes: int = 0
-
-
 class KeptPrefixes:
     """At most `capacity` copies, the least recently used out first.
 
     cuttable: whether the model can be cut back to a beginning of what was put back.
     """
 
-    def __init__(self, capacity: int, layout: Layout, counters: EngineCounters, *, cuttable: bool) -> None:
+    def __init__(self, capacity: int, layout: Layout, counters: PrefixCounters, *, cuttable: bool) -> None:
         self._capacity = capacity
         self._layout = layout
         self._counters = counters
