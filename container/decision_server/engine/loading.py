@@ -10,6 +10,7 @@ from typing import Any
 
 from decision_server.engine import devices, library, self_check
 from decision_server.engine.context import Context
+from decision_server.engine.layout import CHUNK
 from decision_server.engine.self_check import Candidate, Reuse
 from decision_server.engine.vocabulary import Vocabulary
 from decision_server.model_errors import StartupFailure
@@ -54,9 +55,10 @@ def load(path: Path, *, n_ctx: int | None, n_threads: int, n_gpu_layers: int, fl
             named = ", ".join(f"{gpu.name} ({gpu.description})" for gpu in gpus)
             _log.info("%d of %d layers go to %s", layers, devices.layers_on_gpu(api, model, -1), named)
         chooser = _Chooser(api, model, n_ctx=size, n_threads=n_threads, on_gpu=layers > 0)
-        candidates = self_check.candidates(on_gpu=layers > 0)
+        scores_bytes = 4 * int(api.llama_model_n_head(model)) * CHUNK * size
+        candidates = self_check.candidates(on_gpu=layers > 0, scores_bytes=scores_bytes)
         if flash_attention is not None:
-            candidates = tuple(one for one in candidates if one.flash_attention == flash_attention)
+            candidates = tuple(one for one in self_check.CANDIDATES if one.flash_attention == flash_attention)
         context, reuse, flash = chooser.choose(candidates)
     except BaseException:
         api.llama_model_free(model)

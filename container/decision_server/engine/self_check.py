@@ -21,6 +21,7 @@ from decision_server.scoring import ScoringTask
 
 _log = logging.getLogger(__name__)
 _MORE_THAN_A_CHUNK = 18
+_MOST_SCORES_BYTES = 96 << 20  # of 150 MB for all that is neither weights nor cache
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +30,14 @@ class Candidate:
 
     flash_attention: bool
     layout: Layout
+
+
+CANDIDATES = (
+    Candidate(flash_attention=False, layout=Anywhere(least_rows=8, grain=4)),
+    Candidate(flash_attention=True, layout=Anywhere(least_rows=64, grain=4)),
+    Candidate(flash_attention=True, layout=AtCuts()),
+    Candidate(flash_attention=False, layout=AtCuts()),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,19 +62,16 @@ class Reuse:
         return f"{' and '.join(ways)}, {where}: equal to a fresh computation bit for bit"
 
 
-def candidates(*, on_gpu: bool) -> tuple[Candidate, ...]:
-    """In the order of preference. Measured on CPUs: docs/decisions/0011.
+def candidates(*, on_gpu: bool, scores_bytes: int) -> tuple[Candidate, ...]:
+    """In the order of preference; measured on CPUs: docs/decisions/0009.
 
     Without flash attention decodes of 5 rows or more agree there, of 64 or more with it; repacked weights are
     multiplied with four rows at a time. GPUs choose kernels by more than that, and lose more without flash attention.
+    scores_bytes: what attention without flash attention needs for a decode at the end of a full context.
     """
-    cpu = (Candidate(flash_attention=False, layout=Anywhere(least_rows=8, grain=4)),)
-    rest = (
-        Candidate(flash_attention=True, layout=Anywhere(least_rows=64, grain=4)),
-        Candidate(flash_attention=True, layout=AtCuts()),
-        Candidate(flash_attention=False, layout=AtCuts()),
-    )
-    return rest if on_gpu else (*cpu, *rest)
+    if on_gpu or scores_bytes > _MOST_SCORES_BYTES:
+        return tuple(one for one in CANDIDATES if one.flash_attention)
+    return CANDIDATES
 
 
 def run(context: Context, layout: Layout, n_ctx: int) -> Reuse:
