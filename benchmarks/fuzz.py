@@ -51,7 +51,7 @@ def fuzz(port: int, given: Iterable[Case]) -> Report:
         try:
             status, body = _send(port, case)
             report.answered[str(status)] += 1
-            reason = _fault(case, status, body)
+            reason = fault(case, status, body)
         except (OSError, http.client.HTTPException) as error:
             report.answered["none"] += 1
             # half a message may be met with silence
@@ -65,7 +65,7 @@ def fuzz(port: int, given: Iterable[Case]) -> Report:
     return report
 
 
-def _fault(case: Case, status: int, body: bytes) -> str | None:
+def fault(case: Case, status: int, body: bytes) -> str | None:
     """Why an answer is not what it must be."""
     if status >= 500 and status not in (503, 504):
         return f"answered {status}"

@@ -103,7 +103,7 @@ def all_workloads() -> tuple[Workload, ...]:
             make=_single,
             contestants=(OURS, *limits, FRESH, OPENAI),
             parts=(Part(name="single", title=f"one decision of {SINGLE_TOKENS} tokens, each state new", start=1),),
-            rounds=12,
+            rounds=10,
             quick_rounds=3,
         ),
         Workload(
@@ -133,7 +133,7 @@ def all_workloads() -> tuple[Workload, ...]:
             make=_conversation,
             contestants=(OURS, *limits, FRESH, RESTORED),
             parts=(Part(name="conversation", title=f"a conversation of {TURNS} turns, asked after each", summed=True),),
-            rounds=3,
+            rounds=2,
             quick_rounds=1,
         ),
     )
