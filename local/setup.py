@@ -15,6 +15,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -92,7 +93,7 @@ def make_environment(name: str, lock: str, *, installer: Path | None = None) -> 
 
 
 def with_native_wheel(lock: Path, python: Path) -> Path:
-    """The lock file with the native package's source replaced by a wheel compiled from it, hashes checked both times.
+    """The lock file with the native package's source replaced by a wheel made from it; the source's hash is checked.
 
     The wheel is kept for the user, not for the checkout, by source, arguments and processor: a second checkout compiles
     nothing. (uv keeps wheels too, but compiles again where the package index sends no cache headers.)
@@ -105,18 +106,21 @@ def with_native_wheel(lock: Path, python: Path) -> Path:
     key = hashlib.sha256(f"{pinned[0]} {NATIVE_ARGUMENTS} {processor()}".encode()).hexdigest()[:32]
     kept = cache / key
     if not list(kept.glob("*.whl")):
-        work = ROOT / ".cache" / f"wheel-{os.getpid()}"
-        shutil.rmtree(work, ignore_errors=True)
-        work.mkdir(parents=True)
-        (work / "source.txt").write_text(pinned[0] + "\n")
-        command = [str(python), "-m", "pip", "wheel", "--verbose", "--no-deps", "--require-hashes", "--no-cache-dir",
-                   "--no-binary", NATIVE_PACKAGE, "--disable-pip-version-check",
-                   "-r", str(work / "source.txt"), "-w", str(work / "wheel")]  # fmt: skip
-        run(command, NATIVE_PACKAGE, CMAKE_ARGS=NATIVE_ARGUMENTS)
-        cache.mkdir(parents=True, exist_ok=True)
-        with contextlib.suppress(OSError):  # another set-up was quicker; its wheel is as good
-            (work / "wheel").rename(kept)
-        shutil.rmtree(work)
+        try:  # before minutes of compiling, and on the file system that the wheel is to stay on
+            cache.mkdir(parents=True, exist_ok=True)
+            work = Path(tempfile.mkdtemp(prefix="building-", dir=cache))
+        except OSError as error:
+            raise SetupError(f"{cache} cannot be written: {error.strerror}. Remedy: set XDG_CACHE_HOME") from error
+        try:
+            (work / "source.txt").write_text(pinned[0] + "\n")
+            command = [str(python), "-m", "pip", "wheel", "--verbose", "--no-deps", "--require-hashes",
+                       "--no-cache-dir", "--no-binary", NATIVE_PACKAGE, "--disable-pip-version-check",
+                       "-r", str(work / "source.txt"), "-w", str(work / "wheel")]  # fmt: skip
+            run(command, NATIVE_PACKAGE, CMAKE_ARGS=NATIVE_ARGUMENTS)
+            with contextlib.suppress(OSError):  # another set-up was quicker; its wheel is as good
+                (work / "wheel").rename(kept)
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
     wheel = next(kept.glob("*.whl"))
     digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
     result = ROOT / ".cache" / f"native-{lock.name}"
@@ -144,7 +148,7 @@ def install_cdk() -> None:
 
 
 def fingerprint(*files: Path, text: str = "") -> str:
-    digest = hashlib.sha256(f"{sys.version_info[:2]} {sys.executable} {text}".encode())
+    digest = hashlib.sha256(f"{sys.version_info[:3]} {platform.machine()} {text}".encode())
     for file in files:
         digest.update(file.read_bytes())
     return digest.hexdigest()
