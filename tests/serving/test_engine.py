@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from decision_server.engine import LlamaEngine, devices, library, self_check
+from decision_server.engine import LlamaEngine, devices, library, reuse
 from decision_server.engine.prefixes import Kept
 from decision_server.engine.sequence import Sequence
 from decision_server.model_errors import ContextOverflow, EngineClosed, EngineFailure, StartupFailure
@@ -402,6 +402,6 @@ def test_renaming_a_decision_changes_no_logit(tiny: Path) -> None:
 
 def test_where_scores_would_take_too_much_memory_or_a_gpu_computes_flash_attention_is_on() -> None:
     small, large = 50 << 20, 500 << 20
-    assert not self_check.candidates(on_gpu=False, scores_bytes=small)[0].flash_attention
-    assert all(one.flash_attention for one in self_check.candidates(on_gpu=False, scores_bytes=large))
-    assert all(one.flash_attention for one in self_check.candidates(on_gpu=True, scores_bytes=small))
+    assert not reuse.candidates(on_gpu=False, scores_bytes=small)[0].flash_attention
+    assert all(one.flash_attention for one in reuse.candidates(on_gpu=False, scores_bytes=large))
+    assert all(one.flash_attention for one in reuse.candidates(on_gpu=True, scores_bytes=small))

@@ -18,8 +18,8 @@ from decision_server.model_errors import EngineFailure, StartupFailure
 MAIN = 0
 # A recurrent layer's state is one block a sequence, reserved at the start: 50 MB each in a hybrid of 4B parameters.
 _RECURRENT_BRANCHES = 4
-_OUTPUT_BYTES = 1 << 24  # room for rows of logits; llama.cpp needs it twice
-_MOST_OUTPUTS = 64  # reading the weights once for 64 rows is as good as for more
+_OUTPUT_BYTES = 24 << 20  # room for rows of logits; llama.cpp needs it twice
+_MOST_OUTPUTS = 96  # reading the weights once for 96 rows is as good as for more
 
 
 class Context:

@@ -10,9 +10,9 @@ from pathlib import Path
 from decision_server.engine import loading
 from decision_server.engine.branches import Branches
 from decision_server.engine.context import Context
-from decision_server.engine.layout import CHUNK, LEAST_STOP, Computed
+from decision_server.engine.layout import Computed
 from decision_server.engine.prefixes import KeptPrefixes
-from decision_server.engine.self_check import Reuse
+from decision_server.engine.reuse import Reuse
 from decision_server.engine.sequence import Sequence
 from decision_server.engine.vocabulary import Vocabulary
 from decision_server.model_errors import EngineClosed, EngineFailure
@@ -86,7 +86,7 @@ class LlamaEngine:
 
     def ends(self, task: ScoringTask, start: int) -> tuple[int, ...]:
         """Where the decodes end that compute tokens[start:]: what the engine's time is to be compared with."""
-        return self.reuse.layout.ends(task, start, () if self.reuse.cuttable else self._stops(task))
+        return self.reuse.ends(task, start)
 
     def close(self) -> None:
         """Frees the context before the model; waits for threads inside the vocabulary. May be called twice."""
@@ -104,7 +104,7 @@ class LlamaEngine:
         start = self._start(task)
         prefix_seconds = time.perf_counter() - began
         done = start
-        stops = () if self.reuse.cuttable else self._stops(task)
+        stops = self.reuse.stops(task)
         for end in self.ends(task, start):
             decode_began = time.perf_counter()
             self._sequence.extend(task.tokens, end)
@@ -165,26 +165,8 @@ class LlamaEngine:
         if self._kept.wants(shared) and self._sequence.cut_back(self._shared):
             self._kept.add(self._sequence.copy_out())
 
-    def _stops(self, task: ScoringTask) -> tuple[int, ...]:
-        """Where copies are made on the way, on models that cannot be cut back later.
-
-        The last whole chunk well before the end of the shared tokens is for a conversation that grows.
-        """
-        if not self.reuse.copies:
-            return ()
-        shared = max(task.shared_lengths, default=0)
-        chunks = max(0, shared - LEAST_STOP) // CHUNK * CHUNK
-        wanted = (*task.shared_lengths, *((chunks,) if chunks else ()))
-        return tuple(self.reuse.layout.place(stop) for stop in wanted)
-
     def _count(self, task: ScoringTask, start: int) -> None:
-        """Whether all was found that could have been, had the same task been computed just before."""
-        shared = max(task.shared_lengths, default=0)
-        stops = () if self.reuse.cuttable else self._stops(task)
-        before = Computed(tokens=task.tokens, ends=self.reuse.layout.ends(task, 0, stops))
-        attainable = min(self.reuse.layout.place(shared), self.reuse.layout.reusable(before, task))
-        if not self.reuse.cuttable:
-            attainable = max((end for end in before.ends if end in stops), default=0)
+        attainable = self.reuse.attainable(task)
         if attainable == 0:
             return
         if start >= attainable:

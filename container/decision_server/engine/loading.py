@@ -11,7 +11,7 @@ from typing import Any
 from decision_server.engine import devices, library, self_check
 from decision_server.engine.context import Context
 from decision_server.engine.layout import CHUNK
-from decision_server.engine.self_check import Candidate, Reuse
+from decision_server.engine.reuse import CANDIDATES, Candidate, Reuse, candidates
 from decision_server.engine.vocabulary import Vocabulary
 from decision_server.model_errors import StartupFailure
 from decision_server.scoring import EngineFacts
@@ -56,10 +56,10 @@ def load(path: Path, *, n_ctx: int | None, n_threads: int, n_gpu_layers: int, fl
             _log.info("%d of %d layers go to %s", layers, devices.layers_on_gpu(api, model, -1), named)
         chooser = _Chooser(api, model, n_ctx=size, n_threads=n_threads, on_gpu=layers > 0)
         scores_bytes = 4 * int(api.llama_model_n_head(model)) * CHUNK * size
-        candidates = self_check.candidates(on_gpu=layers > 0, scores_bytes=scores_bytes)
+        chosen = candidates(on_gpu=layers > 0, scores_bytes=scores_bytes)
         if flash_attention is not None:
-            candidates = tuple(one for one in self_check.CANDIDATES if one.flash_attention == flash_attention)
-        context, reuse, flash = chooser.choose(candidates)
+            chosen = tuple(one for one in CANDIDATES if one.flash_attention == flash_attention)
+        context, reuse, flash = chooser.choose(chosen)
     except BaseException:
         api.llama_model_free(model)
         raise

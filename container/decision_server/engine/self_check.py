@@ -9,69 +9,18 @@ from there, must be the same bits: they depend on every number computed before.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
 
 import numpy as np
 
 from decision_server.engine.branches import Branches
 from decision_server.engine.context import Context
 from decision_server.engine.layout import CHUNK, Anywhere, AtCuts, Layout
+from decision_server.engine.reuse import Reuse
 from decision_server.engine.sequence import Sequence
 from decision_server.scoring import ScoringTask
 
 _log = logging.getLogger(__name__)
 _MORE_THAN_A_CHUNK = 18
-_MOST_SCORES_BYTES = 96 << 20  # of 150 MB for all that is neither weights nor cache
-
-
-@dataclass(frozen=True, kw_only=True)
-class Candidate:
-    """A way to compute that may prove exact."""
-
-    flash_attention: bool
-    layout: Layout
-
-
-CANDIDATES = (
-    Candidate(flash_attention=False, layout=Anywhere(least_rows=8, grain=4)),
-    Candidate(flash_attention=True, layout=Anywhere(least_rows=64, grain=4)),
-    Candidate(flash_attention=True, layout=AtCuts()),
-    Candidate(flash_attention=False, layout=AtCuts()),
-)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Reuse:
-    """What was proved. cuttable: a sequence may be cut back in place. copies: it may be put back from a copy.
-
-    fixed_bytes, token_bytes: of a copy, and of each token in it.
-    """
-
-    layout: Layout
-    cuttable: bool
-    copies: bool
-    fixed_bytes: int
-    token_bytes: int
-
-    @property
-    def words(self) -> str:
-        ways = [word for word, can in (("in place", self.cuttable), ("from copies", self.copies)) if can]
-        if not ways:
-            return "none: on this model a reused prefix gave other logits than a fresh computation"
-        where = "up to any token" if isinstance(self.layout, Anywhere) else "up to the cuts of a prompt"
-        return f"{' and '.join(ways)}, {where}: equal to a fresh computation bit for bit"
-
-
-def candidates(*, on_gpu: bool, scores_bytes: int) -> tuple[Candidate, ...]:
-    """In the order of preference; measured on CPUs: docs/decisions/0009.
-
-    Without flash attention decodes of 5 rows or more agree there, of 64 or more with it; repacked weights are
-    multiplied with four rows at a time. GPUs choose kernels by more than that, and lose more without flash attention.
-    scores_bytes: what attention without flash attention needs for a decode at the end of a full context.
-    """
-    if on_gpu or scores_bytes > _MOST_SCORES_BYTES:
-        return tuple(one for one in CANDIDATES if one.flash_attention)
-    return CANDIDATES
 
 
 def run(context: Context, layout: Layout, n_ctx: int) -> Reuse:
