@@ -10,7 +10,7 @@ from .archive import ARCHIVE_NAME, Archive, write_archive
 from .calibration import check_calibration
 from .declaration import Declaration, Quantize, read_declaration
 from .download import acquire
-from .errors import PackagingError
+from .errors import PackagingError, unusable_folder
 from .folder_lock import folder_lock
 from .gguf_header import GgufHeader, read_header_file
 from .integrity import file_sha256
@@ -43,10 +43,7 @@ def build(declaration_path: Path, *, output: Path, cache_dir: Path) -> Built:
         quantizer_version()  # says what is missing before a long download, not after it
     with folder_lock(output, wait=False, what="building"):
         target = output / ARCHIVE_NAME
-        target.unlink(missing_ok=True)
-        work = output / _WORK
-        shutil.rmtree(work, ignore_errors=True)  # what a killed build left
-        work.mkdir()
+        work = _emptied(output, target)
         try:
             weights = _prepare(declaration, acquire(declaration, cache_dir=cache_dir), work)
             calibration = _calibration(declaration, weights)
@@ -55,6 +52,18 @@ def build(declaration_path: Path, *, output: Path, cache_dir: Path) -> Built:
         finally:
             shutil.rmtree(work, ignore_errors=True)
     return Built(archive=archive, manifest=manifest)
+
+
+def _emptied(output: Path, target: Path) -> Path:
+    """The folder to work in, made anew, with no archive beside it."""
+    work = output / _WORK
+    try:
+        target.unlink(missing_ok=True)
+        shutil.rmtree(work, ignore_errors=True)  # what a killed build left
+        work.mkdir()
+    except OSError as error:
+        raise unusable_folder(Path(error.filename or output), error) from error
+    return work
 
 
 def _prepare(declaration: Declaration, source: Path, work: Path) -> _Weights:

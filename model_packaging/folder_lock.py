@@ -8,18 +8,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from .errors import UnavailableError
+from .errors import UnavailableError, unusable_folder
 from .progress import say
 
 
 @contextmanager
 def folder_lock(folder: Path, *, wait: bool, what: str) -> Iterator[None]:
-    """Makes the folder if need be. wait False: raises UnavailableError where another process holds the lock."""
+    """Makes the folder if need be. wait False: raises UnavailableError where another process holds the lock.
+
+    Raises PackagingError where there can be no such folder.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     except OSError as error:
-        raise UnavailableError(f"{folder}: {error.strerror}; a folder that can be written is needed") from error
+        raise unusable_folder(folder, error) from error
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -220,8 +221,39 @@ def test_a_missing_source_and_an_unwritable_output_are_named(declare: Declare, t
     assert (missing.status, missing.error.endswith("no.gguf is not a file")) == (2, True)
     (tmp_path / "taken").write_text("")
     blocked = run_cli("build", declare(), "--output", tmp_path / "taken")
-    assert blocked.status == 1
+    assert blocked.status == 2
     assert blocked.error.startswith(f"{tmp_path / 'taken'}: ")
+
+
+@pytest.mark.parametrize("name", ["model.tar.gz", ".building"])
+def test_an_output_folder_that_cannot_be_cleared_is_named(declare: Declare, tmp_path: Path, name: str) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    if name == "model.tar.gz":
+        (out / name).mkdir()
+    else:
+        (out / name).write_text("a file where the build wants a folder")
+    ran = run_cli("build", declare(), "--output", out)
+    assert (ran.status, ran.error.startswith(f"{out / name}: ")) == (2, True)
+    assert [path.name for path in out.iterdir()] == [name]
+
+
+@pytest.mark.parametrize(("code", "status"), [(errno.EROFS, 2), (errno.EACCES, 2), (errno.ENOSPC, 1)])
+def test_an_output_folder_that_refuses_writes_is_one_line_of_error(
+    declare: Declare, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, status: int
+) -> None:
+    work = tmp_path / "out" / ".building"
+    really = Path.mkdir
+
+    def refuse(path: Path, mode: int = 0o777, parents: bool = False, exist_ok: bool = False) -> None:
+        if path == work:
+            raise OSError(code, os.strerror(code), str(path))
+        really(path, mode, parents=parents, exist_ok=exist_ok)
+
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    ran = run_cli("build", declare(), "--output", tmp_path / "out")
+    expected = f"{work}: {os.strerror(code)}; a folder that can be written is needed"
+    assert (ran.status, ran.error) == (status, expected)
 
 
 def test_two_builds_do_not_share_an_output_folder(declare: Declare, tmp_path: Path) -> None:
