@@ -72,7 +72,10 @@ def create_app(config: Config, lifecycle: Lifecycle[Any], metrics: Metrics) -> F
 
     @app.errorhandler(HTTPException)
     def no_route(error: HTTPException) -> Response:
-        return _refused(_of_http(error), uuid.uuid4().hex)
+        response = _refused(_of_http(error), uuid.uuid4().hex)
+        if isinstance(error, MethodNotAllowed):
+            response.headers["Allow"] = _allowed(error)  # RFC 9110 asks for it with every 405
+        return response
 
     return app
 
@@ -112,13 +115,17 @@ def _internal() -> Refusal:
     return Refusal("internal", "the server failed on this request; its log names the request id")
 
 
+def _allowed(error: MethodNotAllowed) -> str:
+    return ", ".join(sorted(error.valid_methods or ()))
+
+
 def _of_http(error: HTTPException) -> Refusal:
     if error.code == 404:
         routes = "GET /ping, POST /invocations, POST /v1/decisions, GET /metrics"
         return Refusal("not_found", f"no route {request.path[:200]!r}; there are {routes}")
     if isinstance(error, MethodNotAllowed):
-        allowed = ", ".join(sorted(error.valid_methods or ()))
-        return Refusal("method_not_allowed", f"{request.method} {request.path}: not allowed; use {allowed}")
+        message = f"{request.method} {request.path}: not allowed; use {_allowed(error)}"
+        return Refusal("method_not_allowed", message)
     if error.code is not None and error.code < 500:
         return Refusal("malformed_http", f"the request is not valid: {error.name}")
     return _internal()

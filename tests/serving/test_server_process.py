@@ -206,6 +206,14 @@ def test_every_other_route_and_method_is_refused_in_json(
     assert (reply.status, reply.headers["Content-Type"], reply.json["code"]) == (status, "application/json", code)
 
 
+@pytest.mark.parametrize(("path", "allowed"), [("/invocations", {"POST"}), ("/ping", {"GET", "HEAD"})])
+def test_a_method_that_is_not_allowed_is_answered_with_those_that_are(
+    server: Server, path: str, allowed: set[str]
+) -> None:
+    reply = server.request("DELETE", path)
+    assert (reply.status, set(reply.headers["Allow"].split(", "))) == (405, allowed)
+
+
 def test_other_media_types_and_encodings_are_refused_by_name(server: Server) -> None:
     body = json.dumps({"decision": decision()}).encode()
     assert refused(server, body, **{"Content-Type": "text/csv"})[0] == 415
