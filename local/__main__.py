@@ -14,19 +14,23 @@ from local import commands, inspection
 from local.console import Console
 from local.demo import DemoFailed
 from local.emulator_process import EmulatorError
-from local.ports import PortTaken
+from local.images.errors import ImageError
+from local.ports import PortTaken, port_number
 from local.workspace import CHECKOUT, Workspace, WorkspaceError
 
 
 def main(arguments: list[str] | None = None) -> int:
     options = parser().parse_args(arguments)
-    name = options.state or ("demo" if options.command == "demo" else "up")
-    workspace = Workspace(root=options.root.resolve(), name=name)
+    name = options.state if options.state is not None else ("demo" if options.command == "demo" else "up")
+    try:
+        workspace = Workspace(root=options.root.resolve(), name=name)
+    except WorkspaceError as error:
+        parser().error(f"argument --state: {error}")
     console = Console()
     signal.signal(signal.SIGTERM, _interrupt)
     try:
         return _run(options, workspace, console)
-    except (EmulatorError, PortTaken, WorkspaceError, DemoFailed) as error:
+    except (EmulatorError, ImageError, PortTaken, WorkspaceError, DemoFailed) as error:
         print(f"{options.command}: {error}", file=sys.stderr)
     except (BotoCoreError, ClientError) as error:
         print(f"{options.command}: the emulator answers: {error}", file=sys.stderr)
@@ -68,7 +72,7 @@ def parser() -> argparse.ArgumentParser:
     ):
         sub = command.add_parser(name, help=about)
         sub.add_argument(
-            "--port", type=int, help="of the emulator on 127.0.0.1 (default: 4566, or a free one if it is taken)"
+            "--port", type=_port, help="of the emulator on 127.0.0.1 (default: 4566, or a free one if it is taken)"
         )
     command.add_parser("ask", help="put the demo's decisions to the endpoint that runs")
     command.add_parser("down", help="destroy the stacks and stop the emulator")
@@ -77,6 +81,13 @@ def parser() -> argparse.ArgumentParser:
     logs.add_argument("kind", nargs="?", default="endpoints", choices=("endpoints", "builds", "cdk", "emulator"))
     logs.add_argument("--lines", type=int, default=40)
     return root
+
+
+def _port(text: str) -> int:
+    try:
+        return port_number(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 
 from local import aws, cdk, diagnosis, emulator_process
 from local.console import Console
 from local.demo import ask_everything
 from local.emulator_process import RunningEmulator
+from local.images import modes
 from local.inspection import left_behind, output
 from local.ports import choose_port
 from local.watch import watching
@@ -26,9 +28,17 @@ class Deployment:
     endpoint: str
 
 
+def check(workspace: Workspace) -> None:
+    """All that can be wrong before anything is started. A build reads the setting of the image mode much later, from
+    the environment that the emulator was started with.
+    """
+    workspace.check()
+    modes.choose(os.environ)
+
+
 def up(workspace: Workspace, *, port: int | None, console: Console) -> Deployment:
     """Starts the emulator unless it runs, and deploys. A second time it is a deployment without changes."""
-    workspace.check()
+    check(workspace)
     emulator = _running(workspace, port, console)
     known = set(aws.client("codebuild", emulator.url).list_builds()["ids"])
     try:
@@ -110,6 +120,7 @@ def destroy(workspace: Workspace, url: str, *, console: Console) -> None:
 
 def demo(workspace: Workspace, *, port: int | None, console: Console) -> None:
     """Up, decisions, down. On any failure and on Ctrl-C the emulator and all it started are gone too."""
+    check(workspace)
     try:
         emulator_process.stop(workspace)  # left over from a demo that was killed outright
         deployment = up(workspace, port=port, console=console)

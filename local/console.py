@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
@@ -30,5 +31,15 @@ class Console:
 
     def plain(self, text: str) -> None:
         with self._lock:
-            sys.stdout.write(text + "\n")
-            sys.stdout.flush()
+            try:
+                sys.stdout.write(text + "\n")
+                sys.stdout.flush()
+            except BrokenPipeError:
+                _fall_silent()
+
+
+def _fall_silent() -> None:
+    """Whoever read this (`| head`) has gone. That must not end a deployment halfway: the rest is said to nobody."""
+    nobody = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nobody, sys.stdout.fileno())
+    os.close(nobody)

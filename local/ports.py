@@ -5,10 +5,18 @@ from __future__ import annotations
 import socket
 
 DEFAULT_PORT = 4566
+ALLOWED = range(1024, 65536)  # those below need root
 
 
 class PortTaken(Exception):
     """The port that was asked for is in use; the text says what to do."""
+
+
+def port_number(text: str) -> int:
+    """Raises ValueError, with a text for a person, for what no emulator can listen on."""
+    if not (text.isascii() and text.isdigit() and int(text) in ALLOWED):
+        raise ValueError(f"{text!r} given; a whole number from {ALLOWED[0]} to {ALLOWED[-1]} is allowed")
+    return int(text)
 
 
 def choose_port(wanted: int | None) -> tuple[int, str | None]:

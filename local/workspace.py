@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parent.parent
+NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
 
 
 class WorkspaceError(Exception):
@@ -19,6 +21,13 @@ class Workspace:
     root: Path
     name: str
     tools: Path = CHECKOUT
+
+    def __post_init__(self) -> None:
+        # The name becomes a folder that is removed with all it holds: it must not lead anywhere else.
+        if NAME.fullmatch(self.name) is None:
+            raise WorkspaceError(
+                f"the emulator's name is {self.name!r}; 1 to 40 letters (a-z, A-Z), digits, '-' and '_' are allowed"
+            )
 
     @property
     def cache(self) -> Path:
@@ -52,6 +61,10 @@ class Workspace:
 
     def check(self) -> None:
         """Raises WorkspaceError naming what is missing."""
-        for path in (self.emulator_python, self.cdk, self.environment_bin / "python", self.root / "cdk.json"):
+        for path in (self.emulator_python, self.cdk, self.environment_bin / "python"):
             if not path.exists():
                 raise WorkspaceError(f"{path} is missing. Remedy: run `make setup` in {self.tools}")
+        if not (self.root / "cdk.json").is_file():
+            raise WorkspaceError(
+                f"no CDK app in {self.root}: it has no cdk.json. Remedy: --root with the folder of one, or leave it out"
+            )
