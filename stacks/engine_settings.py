@@ -14,29 +14,41 @@ _NUMBERS: Mapping[str, tuple[int, int | None]] = {
     "deadline_seconds": (1, 59),  # InvokeEndpoint gives up after 60
     "max_body_bytes": (1024, 26214400),
     "max_decisions": (1, 1024),
-    "n_ctx": (256, None),
+    "n_ctx": (256, 1048576),
     "n_gpu_layers": (-1, None),
     "n_threads": (1, 512),
     "prefix_streams": (0, 64),
     "queue_size": (1, 1024),
-    "read_timeout_seconds": (1, 59),
+    "read_timeout_seconds": (1, 60),
 }
 _WORDS: Mapping[str, tuple[str, ...]] = {
     "log_level": ("debug", "info", "warning", "error"),
     "readout": ("letters", "likelihood", "letters-rotated"),
-}
-_TEXTS = ("prompt_version",)
+    "prompt_version": (
+        "direct-options-v1", "direct-options-v1-wide", "criterion-first-v1", "criterion-first-v1-wide", "likelihood-v1",
+    ),
+}  # fmt: skip
+# The names stand here again, because synth runs without the container's code; a test holds the two lists together.
+_LIKELIHOOD = ("likelihood", "likelihood-v1")
 
 
 def engine_variables(engine: Fields, *, target: Processor) -> tuple[tuple[str, str], ...]:
     """DECISION_* variables by name, as SageMaker takes them: all strings."""
-    engine.closed(*_NUMBERS, *_WORDS, *_TEXTS)
+    engine.closed(*_NUMBERS, *_WORDS)
     values = {key: str(engine.number(key, *limits)) for key, limits in _NUMBERS.items() if engine.has(key)}
     values |= {key: engine.word(key, allowed) for key, allowed in _WORDS.items() if engine.has(key)}
-    values |= {key: engine.text(key) for key in _TEXTS if engine.has(key)}
+    if {"readout", "prompt_version"} <= values.keys():
+        _check_pair(engine, readout=values["readout"], prompt_version=values["prompt_version"])
     layers = values.get("n_gpu_layers", "0")
     if target == "cpu" and layers != "0":
         raise engine.error("n_gpu_layers", "container.target is 'cpu', which has no GPU; 0 allowed")
     if target == "cuda" and layers == "0":
         raise engine.error("n_gpu_layers", "container.target is 'cuda' and no layer would run on it. Remedy: -1 (all)")
     return tuple((f"DECISION_{key.upper()}", values[key]) for key in sorted(values))
+
+
+def _check_pair(engine: Fields, *, readout: str, prompt_version: str) -> None:
+    """The likelihood readout and its prompt version go with each other only."""
+    if (readout == _LIKELIHOOD[0]) != (prompt_version == _LIKELIHOOD[1]):
+        fitting = [each for each in _WORDS["prompt_version"] if (each == _LIKELIHOOD[1]) == (readout == _LIKELIHOOD[0])]
+        raise engine.error("prompt_version", f"with the readout {readout!r} one of {', '.join(fitting)} needed")

@@ -9,6 +9,9 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from model_packaging.declaration import read_declaration
+from model_packaging.errors import PackagingError
+from model_packaging.sources import FileSource
 from stacks.engine_settings import engine_variables
 from stacks.instance_settings import instances_from
 from stacks.instance_types import Processor
@@ -94,4 +97,19 @@ def _model(model: Fields, *, root: Path) -> BuiltModel | PinnedModel:
     if not (root / declaration).is_file():
         found = sorted(path.name for path in (root / "model_packaging" / "declarations").glob("*.toml"))
         raise model.error("declaration", f"no such file; in that folder: {', '.join(found) or 'nothing'}")
+    _check_declaration(model, root / declaration)
     return BuiltModel(declaration=declaration)
+
+
+def _check_declaration(model: Fields, path: Path) -> None:
+    """What packaging would refuse, minutes later and in the cloud, is refused here."""
+    try:
+        declared = read_declaration(path)
+    except PackagingError as error:
+        raise model.error("declaration", str(error)) from error
+    if isinstance(declared.source, FileSource):
+        raise model.error(
+            "declaration",
+            "its source.kind is 'file', and a file of this machine does not travel to CodeBuild. Remedy: a hub or wheel"
+            " source, or `python -m model_packaging build` and `publish` here, then model.model_data_url",
+        )

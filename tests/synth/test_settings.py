@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
@@ -9,7 +10,10 @@ from typing import Any
 
 import pytest
 
-from stacks.setting_fields import SettingsError
+from decision_server import choices
+from decision_server.model_errors import StartupFailure
+from stacks.engine_settings import engine_variables
+from stacks.setting_fields import Fields, SettingsError
 from stacks.settings import BuiltImage, FixedInstances, InstancePools, PinnedImage, PinnedModel
 from stacks.settings_from_context import environment_from_context
 
@@ -239,8 +243,10 @@ CASES: list[tuple[str, Change, str]] = [
     ("prod", lambda each: each["container"].update(target="cpu"), "hosting.instance_pools: "),
     # Engine.
     ("dev", engine(n_threads=0), "engine.n_threads: 0 given; 1 to 512 allowed"),
-    ("dev", engine(n_ctx=255), "engine.n_ctx: 255 given; 256 or more allowed"),
-    ("dev", engine(n_ctx="4096"), "engine.n_ctx: '4096' given; a whole number is needed, 256 or more"),
+    ("dev", engine(n_ctx=255), "engine.n_ctx: 255 given; 256 to 1048576 allowed"),
+    ("dev", engine(n_ctx="4096"), "engine.n_ctx: '4096' given; a whole number is needed, 256 to 1048576"),
+    ("dev", engine(n_ctx=1048577), "engine.n_ctx: 1048577 given; 256 to 1048576 allowed"),
+    ("dev", engine(read_timeout_seconds=61), "engine.read_timeout_seconds: 61 given; 1 to 60 allowed"),
     ("dev", engine(deadline_seconds=60), "engine.deadline_seconds: 60 given; 1 to 59 allowed"),
     (
         "dev",
@@ -248,6 +254,12 @@ CASES: list[tuple[str, Change, str]] = [
         "engine.readout: 'words' given; one of letters, likelihood, letters-rotated needed",
     ),
     ("dev", engine(model_path="/tmp"), "engine.model_path: unknown; allowed here: deadline_seconds, "),
+    ("dev", engine(prompt_version="nope"), "engine.prompt_version: 'nope' given; one of direct-options-v1, "),
+    (
+        "dev",
+        engine(readout="likelihood", prompt_version="direct-options-v1"),
+        "engine.prompt_version: 'direct-options-v1' given; with the readout 'likelihood' one of likelihood-v1 needed",
+    ),
     ("dev", engine(prompt_version=""), "engine.prompt_version: '' given; a non-empty string is needed"),
     (
         "dev",
@@ -279,3 +291,63 @@ def test_five_pools_are_accepted_in_the_order_given() -> None:
     instances = read(changed("prod", hosting(instance_pools=types))).instances
     assert isinstance(instances, InstancePools)
     assert instances.instance_types == tuple(types)
+
+
+def accepted(**values: str) -> bool:
+    try:
+        engine_variables(Fields(where="environment dev", path="engine", value=values), target="cpu")
+    except SettingsError:
+        return False
+    return True
+
+
+def container_accepts(readout: str, prompt_version: str) -> bool:
+    try:
+        choices.checked(readout, prompt_version)
+    except StartupFailure:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("readout", [*choices.READOUTS, "words"])
+@pytest.mark.parametrize("prompt_version", [*choices.PROMPT_VERSIONS, "nope-v1"])
+def test_a_readout_and_a_prompt_version_pass_synth_exactly_where_the_container_takes_them(
+    readout: str, prompt_version: str
+) -> None:
+    assert accepted(readout=readout, prompt_version=prompt_version) == container_accepts(readout, prompt_version)
+    assert accepted(readout=readout) == (readout in choices.READOUTS)
+    assert accepted(prompt_version=prompt_version) == (prompt_version in choices.PROMPT_VERSIONS)
+
+
+def test_synth_knows_no_names_that_the_container_does_not() -> None:
+    for field, known in (("readout", choices.READOUTS), ("prompt_version", choices.PROMPT_VERSIONS)):
+        with pytest.raises(SettingsError) as caught:
+            read(changed("dev", engine(**{field: "nope"})))
+        assert str(caught.value).endswith(f"one of {', '.join(known)} needed")
+
+
+COMMIT = re.compile(r'revision = "[0-9a-f]{40}"')
+SOURCE = re.compile(r"\[source\].*?(?=\n\[)", re.DOTALL)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "replacement", "expected"),
+    [
+        (COMMIT, 'revision = "main"', "source.revision: 'main' given; a commit of 40 lower-case hex digits"),
+        (SOURCE, '[source]\nkind = "file"\npath = "a.gguf"', "its source.kind is 'file', and a file of this machine"),
+        (SOURCE, "[source", "not TOML: "),
+    ],
+    ids=["a branch", "a local file", "not TOML"],
+)
+def test_a_declaration_that_codebuild_could_not_package_is_refused(
+    tmp_path: Path, pattern: re.Pattern[str], replacement: str, expected: str
+) -> None:
+    name = "model_packaging/declarations/qwen3.5-4b-q4_k_m.toml"
+    text, count = pattern.subn(lambda _: replacement, (ROOT / name).read_text())
+    assert count == 1
+    (tmp_path / name).parent.mkdir(parents=True)
+    (tmp_path / name).write_text(text)
+    with pytest.raises(SettingsError) as caught:
+        read(changed("dev", lambda each: each.update(model={"declaration": name})), root=tmp_path)
+    assert str(caught.value).startswith(f"environment dev: model.declaration: '{name}' given; ")
+    assert expected in str(caught.value)
