@@ -41,9 +41,10 @@ def load() -> Library:
     """Once a process. Raises StartupFailure with one line that names the folder, or the binding and the folder."""
     folder = _folder()
     version = metadata.version("llama-cpp-python")
-    # libgomp reads this once, when llama.cpp brings it in. Threads that wait asleep leave the cores to others: with two
-    # processes on the same two cores 130 tokens took 0.29 s each; with waiting threads that spin, 8 to 30 s each.
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    # libgomp reads these once, when llama.cpp brings it in; docs/decisions/0007. Threads that spin for as long as they
+    # like wait for a thread that has no core; threads that sleep at once are woken hundreds of times a decode.
+    if "OMP_WAIT_POLICY" not in os.environ:
+        os.environ.setdefault("GOMP_SPINCOUNT", "1000")
     try:
         api = import_module("llama_cpp.llama_cpp")
     except FileNotFoundError:

@@ -27,7 +27,7 @@ CANDIDATES = (
 
 
 def candidates(*, on_gpu: bool, scores_bytes: int) -> tuple[Candidate, ...]:
-    """In the order of preference; measured on CPUs: docs/decisions/0009.
+    """In the order of preference; measured on CPUs: docs/decisions/0005.
 
     Without flash attention decodes of 5 rows or more agree there, of 64 or more with it; repacked weights are
     multiplied with four rows at a time. GPUs choose kernels by more than that, and lose more without flash attention.
