@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from decision_server.engine import LlamaEngine
 from decision_server.scoring import Score, ScoringTask
 from tests.fixtures.models import gemma3_270m, smollm2_q8_0
 from tests.serving.model_side import loaded
@@ -29,6 +28,16 @@ MODELS: dict[str, Callable[[], Path] | None] = {
 
 @pytest.fixture(params=MODELS)
 def model(request: pytest.FixtureRequest) -> Path:
+    return path_of(request)
+
+
+@pytest.fixture(params=[name for name in MODELS if name != "smollm2_q8_0"])
+def one_of_a_kind(request: pytest.FixtureRequest) -> Path:
+    """A transformer, a hybrid, one with a sliding window."""
+    return path_of(request)
+
+
+def path_of(request: pytest.FixtureRequest) -> Path:
     make = MODELS[request.param]
     path: Path = request.getfixturevalue(request.param) if make is None else make()
     return path
@@ -69,12 +78,13 @@ def fresh(path: Path) -> Iterator[Callable[[ScoringTask], tuple[bytes, ...]]]:
 
 
 def work(pairs: list[tuple[int, int]]) -> list[ScoringTask]:
-    """Two tasks over each prefix; of every third pair also with answers to be weighed."""
+    """Two tasks over most prefixes; of every third pair also with answers to be weighed."""
     result = []
     for number, (prefix_length, suffix_length) in enumerate(pairs):
         prefix = some_tokens(number, prefix_length)
         answers = tuple(some_tokens(900 + i, 1 + i) for i in range(5)) if number % 3 == 0 else ()
-        for question, length in enumerate((suffix_length, 1 + suffix_length % 30)):
+        lengths = (suffix_length, 1 + suffix_length % 30) if len(pairs) > 6 or number % 2 else (suffix_length,)
+        for question, length in enumerate(lengths):
             result.append(
                 ScoringTask(
                     tokens=prefix + some_tokens(100 + 2 * number + question, length),
@@ -95,21 +105,22 @@ def test_shared_equals_fresh_alone_equals_in_company_before_equals_after(
         in_order = [engine.score(task) for task in tasks]
         order = random.Random(3).sample(range(len(tasks)), min(len(tasks), 16))
         again = {index: engine.score(tasks[index]) for index in order}
-        assert engine.reuse.copies, engine.facts.prefix_reuse
+        assert engine.reuse.copies
+        assert "equal to a fresh computation bit for bit" in engine.facts.prefix_reuse
     assert [bits(score) for score in in_order] == expected
     assert {index: bits(score) for index, score in again.items()} == {index: expected[index] for index in order}
-    assert sum(score.cached_tokens for score in in_order) > 1000
+    assert sum(score.cached_tokens for score in in_order) > 700
 
 
-def test_a_conversation_that_grows_is_equal_at_every_turn(model: Path) -> None:
+def test_a_conversation_that_grows_is_equal_at_every_turn(one_of_a_kind: Path) -> None:
     turns = [some_tokens(turn, 80 + 9 * turn) for turn in range(4)]
     states: list[tuple[int, ...]] = [some_tokens(77, 45)]
     for turn in turns:
         states.append(states[-1] + turn)
     tasks = [ScoringTask(tokens=state + some_tokens(50, 30), shared_lengths=(45, len(state))) for state in states[1:]]
-    with fresh(model) as alone:
+    with fresh(one_of_a_kind) as alone:
         expected = [alone(task) for task in tasks]
-    with loaded(model, n_ctx=N_CTX) as engine:
+    with loaded(one_of_a_kind, n_ctx=N_CTX) as engine:
         scores = [engine.score(task) for task in tasks]
         for score, state in zip(scores[1:], states[1:], strict=False):
             whole_chunks = len(state) // 256 * 256
@@ -117,16 +128,16 @@ def test_a_conversation_that_grows_is_equal_at_every_turn(model: Path) -> None:
     assert [bits(score) for score in scores] == expected
 
 
-def test_two_states_in_turn_keep_both_their_prefixes(model: Path) -> None:
+def test_two_states_in_turn_keep_both_their_prefixes(one_of_a_kind: Path) -> None:
     states = [some_tokens(1, 150), some_tokens(2, 190)]
     tasks = [
         ScoringTask(tokens=state + some_tokens(10 + i, 40), shared_lengths=(len(state),))
         for i in range(3)
         for state in states
     ]
-    with fresh(model) as alone:
+    with fresh(one_of_a_kind) as alone:
         expected = [alone(task) for task in tasks]
-    with loaded(model, n_ctx=N_CTX) as engine:
+    with loaded(one_of_a_kind, n_ctx=N_CTX) as engine:
         scores = [engine.score(task) for task in tasks]
         counters = engine.counters
         assert (counters.hits, counters.misses) == (4, 2)
@@ -134,10 +145,3 @@ def test_two_states_in_turn_keep_both_their_prefixes(model: Path) -> None:
             engine.reuse.layout.place(len(state)) for state in states
         ] * 2
     assert [bits(score) for score in scores] == expected
-
-
-def test_the_way_that_is_used_is_named(model: Path) -> None:
-    with loaded(model, n_ctx=N_CTX) as engine:
-        facts = engine.facts
-        assert isinstance(engine, LlamaEngine)
-    assert "equal to a fresh computation bit for bit" in facts.prefix_reuse
