@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import hashlib
 import os
 import platform
@@ -158,13 +159,17 @@ def installer_environment() -> dict[str, str]:
     """uv reads no pip.conf: hands over the index and certificates of pip, unless uv has its own."""
     environment = dict(os.environ)
     for variable, option in (("UV_DEFAULT_INDEX", "global.index-url"), ("SSL_CERT_FILE", "global.cert")):
-        if variable in environment:
-            continue
-        answer = subprocess.run([sys.executable, "-m", "pip", "config", "get", option],
-                                capture_output=True, text=True, check=False)  # fmt: skip
-        if answer.returncode == 0 and answer.stdout.strip():
-            environment[variable] = answer.stdout.strip()
+        if variable not in environment and (value := pip_setting(option)):
+            environment[variable] = value
     return environment
+
+
+@functools.cache  # each answer starts an interpreter, and no set-up changes pip's configuration
+def pip_setting(option: str) -> str:
+    """What pip is configured with; empty where it is not."""
+    answer = subprocess.run([sys.executable, "-m", "pip", "config", "get", option],
+                            capture_output=True, text=True, check=False)  # fmt: skip
+    return answer.stdout.strip() if answer.returncode == 0 else ""
 
 
 def run(command: list[str], what: str, **variables: str) -> None:

@@ -68,6 +68,18 @@ def run_cli(*arguments: str | Path, environment: Mapping[str, str] | None = None
     return Ran(status=status, out=out.getvalue(), err=err.getvalue())
 
 
+def build_below(folder: Path, declaration: Path, **environment: str) -> Ran:
+    """`build` with its output in folder/out and its downloads in folder/cache."""
+    places = ("--output", folder / "out", "--cache-dir", folder / "cache")
+    return run_cli("build", declaration, *places, environment=environment)
+
+
+def left_below(folder: Path) -> list[str]:
+    """The files that stand in the cache and the output after `build_below`."""
+    folders = (folder / "cache", folder / "out")
+    return sorted(path.name for each in folders for path in each.rglob("*") if path.is_file())
+
+
 def run_process(*arguments: str | Path, environment: Mapping[str, str] | None = None, umask: int = 0o022) -> Ran:
     """The command line as a person starts it."""
     done = subprocess.run(

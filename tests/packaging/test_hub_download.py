@@ -12,28 +12,14 @@ from model_packaging.declaration import Declaration, read_declaration
 from model_packaging.errors import PackagingError, UnavailableError
 from model_packaging.hub import HubSettings, fetch_from_hub
 from model_packaging.sources import HubSource
-from tests.packaging.conftest import Declare, Ran, run_cli
+from tests.packaging.conftest import Declare, Ran, build_below, left_below
 from tests.packaging.model_hub import FILE, REPO, REVISION, ModelHub, serve_model_hub
 
 _TOKEN = "hf_secretsecretsecret"
 
 
 def _build(path: Path, hub: ModelHub, tmp_path: Path, **environment: str) -> Ran:
-    return run_cli(
-        "build",
-        path,
-        "--output",
-        tmp_path / "out",
-        "--cache-dir",
-        tmp_path / "cache",
-        environment={"HF_ENDPOINT": hub.url, **environment},
-    )
-
-
-def _left(tmp_path: Path) -> list[str]:
-    """What stands in the cache and the output after a build."""
-    folders = (tmp_path / "cache", tmp_path / "out")
-    return sorted(path.name for folder in folders for path in folder.rglob("*") if path.is_file())
+    return build_below(tmp_path, path, HF_ENDPOINT=hub.url, **environment)
 
 
 class _Fetch:
@@ -68,7 +54,7 @@ def test_a_pinned_file_is_downloaded_verified_and_taken_from_the_cache_next_time
     assert second.json == first
     assert "taken from the cache" in second.err
     assert len(hub.requests) == 2
-    assert _left(tmp_path) == ["model.tar.gz", "weights.gguf"]
+    assert left_below(tmp_path) == ["model.tar.gz", "weights.gguf"]
 
 
 def test_a_cached_file_that_changed_is_fetched_again(hub: ModelHub, declare_hub: Declare, tmp_path: Path) -> None:
@@ -155,7 +141,7 @@ def test_a_refusal_is_told_with_its_remedy_and_not_tried_again(
     ran = _build(declare_hub(), hub, tmp_path)
     assert (ran.status, expected in ran.error) == (2, True), ran.err
     assert len(hub.requests) == 1
-    assert _left(tmp_path) == []
+    assert left_below(tmp_path) == []
 
 
 def test_the_hubs_own_hash_and_size_save_a_download_that_could_only_fail(
@@ -165,7 +151,7 @@ def test_the_hubs_own_hash_and_size_save_a_download_that_could_only_fail(
     assert (wrong_hash.status, f"on the hub; {'0' * 64} declared" in wrong_hash.error) == (2, True)
     wrong_size = _build(declare_hub(bytes=5), hub, tmp_path)
     assert (wrong_size.status, f"bytes: {len(hub.content)} on the hub; 5 declared" in wrong_size.error) == (2, True)
-    assert _left(tmp_path) == []
+    assert left_below(tmp_path) == []
 
 
 @pytest.mark.parametrize("damage", ["one byte", "shorter", "longer"])
@@ -179,7 +165,7 @@ def test_bytes_that_are_not_the_declared_ones_leave_nothing_and_the_next_try_sta
     hub.content = {"one byte": bytes(changed), "shorter": good[:-1], "longer": good + b"\0"}[damage]
     failed = _build(path, hub, tmp_path)
     assert (failed.status, "declared" in failed.error) == (2, True)
-    assert _left(tmp_path) == []
+    assert left_below(tmp_path) == []
     hub.content = good
     assert _build(path, hub, tmp_path).status == 0
 
@@ -198,7 +184,7 @@ def test_a_git_lfs_pointer_is_called_by_its_name(hub: ModelHub, declare_hub: Dec
     hub.content = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 3013027808\n"
     ran = _build(declare_hub(), hub, tmp_path)
     assert (ran.status, "this is a Git LFS pointer" in ran.error) == (2, True)
-    assert _left(tmp_path) == []
+    assert left_below(tmp_path) == []
 
 
 def test_a_hub_that_answers_from_another_commit_is_refused(hub: ModelHub, declare_hub: Declare, tmp_path: Path) -> None:

