@@ -59,6 +59,127 @@ class PinnedModel:
 
 
 @dataclass(frozen=True, kw_only=True)
+class HubModel:
+    """Only for the standard path: the AWS container downloads `file` of `repo` itself when it starts."""
+
+    repo: str
+    revision: str | None
+    file: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RealTime:
+    """InvokeEndpoint: the caller waits, 60 s at most."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asynchronous:
+    """InvokeEndpointAsync: requests wait in SageMaker's queue, answers go to the artifact bucket below `async/`."""
+
+    max_concurrent_invocations_per_instance: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scaling:
+    """Target tracking on requests under way (real time) or waiting (asynchronous) per instance.
+
+    minimum: 0 for asynchronous hosting only.
+    """
+
+    minimum: int
+    maximum: int
+    requests_per_instance: int
+    scale_out_cooldown_seconds: int
+    scale_in_cooldown_seconds: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlueGreen:
+    """The new fleet is whole before it gets traffic: `canary_percent` of it first, all of it after `bake_seconds`.
+
+    canary_percent: 5 to 50, or None to shift all at once.
+    """
+
+    canary_percent: int | None
+    bake_seconds: int
+    termination_wait_seconds: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rolling:
+    """Instances are replaced `batch_percent` (5 to 50) at a time, so no second fleet is paid for."""
+
+    batch_percent: int
+    bake_seconds: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlarmLimits:
+    """Beyond these an alarm goes off, and an update is rolled back. Rates are of all requests in 5 minutes, in percent.
+
+    latency_p95_seconds: SageMaker's ModelLatency. busy_percent: 503 answers, of all requests.
+    label_mass: the lowest accepted mean of allowed_token_mass, 0 to 1, or None for no such alarm.
+    """
+
+    server_error_percent: float
+    busy_percent: float
+    latency_p95_seconds: float
+    label_mass: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataCapture:
+    """Requests and answers are kept in the artifact bucket below `capture/`."""
+
+    sampling_percent: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bulk:
+    """What a Batch Transform job over this model runs on."""
+
+    instance_type: str
+    instance_count: int
+    max_concurrent_transforms: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Network:
+    """A VPC that is there already. security_group_ids: empty for one of our own that lets HTTPS out and nothing in."""
+
+    vpc_id: str
+    subnet_ids: tuple[str, ...]
+    security_group_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Keys:
+    """KMS keys that are there already, by ARN. None: the service's own key.
+
+    data: bucket, repository, logs, topic, captures, answers. volume: the instances' storage volume.
+    """
+
+    data: str | None
+    volume: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Notifications:
+    """Who hears of alarms: a topic that is there already, or one of our own with these addresses (maybe none)."""
+
+    topic_arn: str | None
+    emails: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budget:
+    """A monthly limit on what carries the environment's tag. Told at 80 % spent and at 100 % forecast."""
+
+    monthly_usd: int
+    emails: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Environment:
     """All settings of one environment, checked. `engine` holds the container's variables, by name."""
 
