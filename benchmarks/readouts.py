@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from benchmarks.labelled import Labelled, read_labelled
 from decision_server import choices, model_files, prompt, threads
 from decision_server.engine import LlamaEngine
-from decision_server.plans import totals
+from decision_server.plans import reading
 from decision_server.preparation import Preparer
 from decision_server.prompt import Prompt
 from decision_server.scoring import ScoringTask
@@ -98,10 +98,10 @@ class Study:
         for one in questions:
             asked = replace(one.decision, readout=readout, prompt_version=prompt_version)
             plan = self._preparer.prepare(asked).plan
-            scores = [self._engine.score(task) for task in plan.tasks]
+            readings = [reading(self._engine.score(task), plan.label_token_ids) for task in plan.tasks]
             if plan.baseline is not None and plan.baseline not in kept:
-                kept[plan.baseline] = totals(self._engine.score(plan.baseline))
-            read = plan.read(scores, None if plan.baseline is None else kept[plan.baseline], temperature=1.0)
+                kept[plan.baseline] = reading(self._engine.score(plan.baseline), ()).totals
+            read = plan.read(readings, None if plan.baseline is None else kept[plan.baseline], temperature=1.0)
             right[one.kind] += int(np.argmax(read.probabilities)) == one.expected
         return right
 

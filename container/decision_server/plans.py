@@ -11,13 +11,39 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from decision_server.readout import Readout, read_letters, read_likelihood, read_rotated
+from decision_server.readout import Readout, Row, look, read_letters, read_likelihood, read_rotated
 from decision_server.scoring import Score, ScoringTask
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """What is kept of a score until its request is answered. totals: of each continuation, a natural log-probability.
+
+    The other fields are the score's.
+    """
+
+    row: Row
+    totals: tuple[float, ...]
+    cached_tokens: int
+    forward_seconds: float
+    prefix_seconds: float
+
+
+def reading(score: Score, label_token_ids: Sequence[int]) -> Reading:
+    """Raises EngineFailure on a logit that is not finite."""
+    return Reading(
+        row=look(score.logits, label_token_ids),
+        totals=tuple(math.fsum(logprobs.tolist()) for logprobs in score.continuation_logprobs),
+        cached_tokens=score.cached_tokens,
+        forward_seconds=score.forward_seconds,
+        prefix_seconds=score.prefix_seconds,
+    )
 
 
 class Plan(Protocol):
     """tasks: at least one. baseline: whose totals `read` needs too, where there is one.
-    answer_token_ids: one for each option, in the request's order."""
+    answer_token_ids: one for each option, in the request's order. label_token_ids: whose logits are read in each task.
+    """
 
     @property
     def tasks(self) -> tuple[ScoringTask, ...]: ...
@@ -28,8 +54,11 @@ class Plan(Protocol):
     @property
     def answer_token_ids(self) -> tuple[int, ...]: ...
 
-    def read(self, scores: Sequence[Score], baseline: Sequence[float] | None, *, temperature: float) -> Readout:
-        """scores: of the tasks, in their order. baseline: the totals of `baseline`. Raises EngineFailure."""
+    @property
+    def label_token_ids(self) -> tuple[int, ...]: ...
+
+    def read(self, readings: Sequence[Reading], baseline: Sequence[float] | None, *, temperature: float) -> Readout:
+        """readings: of the tasks, in their order. baseline: the totals of `baseline`. Raises EngineFailure."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,8 +73,12 @@ class Letters:
     def tasks(self) -> tuple[ScoringTask, ...]:
         return (self.task,)
 
-    def read(self, scores: Sequence[Score], baseline: Sequence[float] | None, *, temperature: float) -> Readout:
-        return read_letters(scores[0].logits, self.answer_token_ids, temperature=temperature)
+    @property
+    def label_token_ids(self) -> tuple[int, ...]:
+        return self.answer_token_ids
+
+    def read(self, readings: Sequence[Reading], baseline: Sequence[float] | None, *, temperature: float) -> Readout:
+        return read_letters(readings[0].row, temperature=temperature)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,9 +95,8 @@ class RotatedLetters:
         """The labels that the options had in the first prompt."""
         return tuple(self.label_token_ids[self.orders[0].index(option)] for option in range(len(self.label_token_ids)))
 
-    def read(self, scores: Sequence[Score], baseline: Sequence[float] | None, *, temperature: float) -> Readout:
-        rows = [score.logits for score in scores]
-        return read_rotated(rows, self.orders, self.label_token_ids, temperature=temperature)
+    def read(self, readings: Sequence[Reading], baseline: Sequence[float] | None, *, temperature: float) -> Readout:
+        return read_rotated([one.row for one in readings], self.orders, temperature=temperature)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +109,7 @@ class Likelihood:
     task: ScoringTask
     baseline: ScoringTask
     text_of_option: tuple[int, ...]
+    label_token_ids: tuple[int, ...] = ()
 
     @property
     def tasks(self) -> tuple[ScoringTask, ...]:
@@ -87,22 +120,17 @@ class Likelihood:
         """The first token of each option's text."""
         return tuple(self.task.continuations[text][0] for text in self.text_of_option)
 
-    def read(self, scores: Sequence[Score], baseline: Sequence[float] | None, *, temperature: float) -> Readout:
+    def read(self, readings: Sequence[Reading], baseline: Sequence[float] | None, *, temperature: float) -> Readout:
         if baseline is None:
             raise ValueError("a likelihood is read against its baseline, and none was given")
         return read_likelihood(
-            scores[0].logits,
-            totals(scores[0]),
+            readings[0].row.argmax_id,
+            readings[0].totals,
             baseline,
             self.text_of_option,
             separate(self.task.continuations),
             temperature=temperature,
         )
-
-
-def totals(score: Score) -> tuple[float, ...]:
-    """The natural log-probability of each whole continuation."""
-    return tuple(math.fsum(logprobs.tolist()) for logprobs in score.continuation_logprobs)
 
 
 def separate(continuations: Sequence[tuple[int, ...]]) -> tuple[int, ...]:

@@ -1,5 +1,8 @@
 """Logits and log-probabilities → option scores, a function a readout. numpy only; knows neither model nor request.
 
+A row of n_vocab logits is looked at once, when it arrives (`look`), and not kept: 64 decisions in eight orders would
+otherwise hold a third of a gigabyte of them at a vocabulary of 152,000.
+
 All sums are taken in float64 with the maximum shifted out, so finite logits of any size give finite probabilities. Sums
 over options or rotations are rounded once (math.fsum), so their order changes no bit.
 """
@@ -14,6 +17,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decision_server.model_errors import EngineFailure
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """What is kept of one row of logits.
+
+    label_logits: of the label tokens that were asked for, in their order. label_mass: their share of the model's
+    probability, in [0, 1]; 0 without labels. argmax_id: the token with the highest logit.
+    """
+
+    label_logits: tuple[float, ...]
+    label_mass: float
+    argmax_id: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,37 +52,37 @@ class Readout:
     rotation_spread: float | None = None
 
 
-def read_letters(logits: NDArray[np.float32], label_token_ids: Sequence[int], *, temperature: float = 1.0) -> Readout:
-    """Softmax over the label tokens.
+def look(logits: NDArray[np.float32], label_token_ids: Sequence[int]) -> Row:
+    """logits: float32[n_vocab], all finite. label_token_ids: distinct, each in [0, n_vocab); () where no label counts.
 
-    logits: float32[n_vocab], all finite. label_token_ids: distinct, each in [0, n_vocab). temperature: > 0.
     Raises EngineFailure on a logit that is not finite.
     """
-    full = _finite(logits)
+    full = np.asarray(logits, dtype=np.float64)
+    if not np.isfinite(full).all():
+        raise EngineFailure(f"{int((~np.isfinite(full)).sum())} of {full.size} logits are not finite")
     labels = full[np.asarray(label_token_ids, dtype=np.int64)]
-    option_logits = tuple(labels.tolist())
+    mass = float(np.exp(log_sum_exp(labels) - log_sum_exp(full))) if labels.size else 0.0
+    return Row(label_logits=tuple(labels.tolist()), label_mass=min(1.0, mass), argmax_id=int(full.argmax()))
+
+
+def read_letters(row: Row, *, temperature: float = 1.0) -> Readout:
+    """Softmax over the label tokens. row: with a label an option, at least one. temperature: > 0."""
     return Readout(
-        probabilities=softmax(option_logits, temperature),
-        option_logits=option_logits,
-        allowed_token_mass=min(1.0, float(np.exp(log_sum_exp(labels) - log_sum_exp(full)))),
-        full_vocab_argmax_id=int(full.argmax()),
+        probabilities=softmax(row.label_logits, temperature),
+        option_logits=row.label_logits,
+        allowed_token_mass=row.label_mass,
+        full_vocab_argmax_id=row.argmax_id,
     )
 
 
-def read_rotated(
-    rows: Sequence[NDArray[np.float32]],
-    orders: Sequence[Sequence[int]],
-    label_token_ids: Sequence[int],
-    *,
-    temperature: float = 1.0,
-) -> Readout:
+def read_rotated(rows: Sequence[Row], orders: Sequence[Sequence[int]], *, temperature: float = 1.0) -> Readout:
     """The mean logit of each option over several orders of listing: what a place adds to a logit then cancels out.
 
-    rows[r]: the logits where option orders[r][place] stood under label_token_ids[place]. The mass is the rows' mean,
-    the argmax is the first row's. Raises EngineFailure on a logit that is not finite.
+    rows[r]: where option orders[r][place] stood under the label at that place. The mass is the rows' mean, the argmax
+    is the first row's.
     """
-    reads = [read_letters(row, label_token_ids, temperature=temperature) for row in rows]
-    options = range(len(label_token_ids))
+    reads = [read_letters(row, temperature=temperature) for row in rows]
+    options = range(len(orders[0]))
     places = [{option: place for place, option in enumerate(order)} for order in orders]
     option_logits = tuple(
         _mean([read.option_logits[place[option]] for read, place in zip(reads, places, strict=True)])
@@ -85,7 +101,7 @@ def read_rotated(
 
 
 def read_likelihood(
-    logits: NDArray[np.float32],
+    argmax_id: int,
     with_evidence: Sequence[float],
     without: Sequence[float],
     text_of_option: Sequence[int],
@@ -95,7 +111,7 @@ def read_likelihood(
 ) -> Readout:
     """Pointwise mutual information: by how much the evidence raised the log-probability of each option's text.
 
-    logits: float32[n_vocab] where the answer begins. with_evidence, without: natural log-probability of each text.
+    argmax_id: of the logits where the answer begins. with_evidence, without: natural log-probability of each text.
     text_of_option[o]: which text option o has. separate_texts: texts of which none begins with another one, so that
     their probabilities may be added. Raises EngineFailure on a number that is not finite.
     """
@@ -106,7 +122,7 @@ def read_likelihood(
         probabilities=softmax(option_logits, temperature),
         option_logits=option_logits,
         allowed_token_mass=min(1.0, math.fsum(math.exp(with_evidence[text]) for text in separate_texts)),
-        full_vocab_argmax_id=int(_finite(logits).argmax()),
+        full_vocab_argmax_id=argmax_id,
     )
 
 
@@ -122,13 +138,6 @@ def log_sum_exp(values: NDArray[np.float64]) -> float:
     """float64[n] finite, n ≥ 1 → ln Σ exp, finite."""
     highest = values.max()
     return float(highest + np.log(np.exp(values - highest).sum()))
-
-
-def _finite(logits: NDArray[np.float32]) -> NDArray[np.float64]:
-    full = np.asarray(logits, dtype=np.float64)
-    if not np.isfinite(full).all():
-        raise EngineFailure(f"{int((~np.isfinite(full)).sum())} of {full.size} logits are not finite")
-    return full
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -10,13 +10,16 @@ import math
 import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from types import TracebackType
+from typing import TypeVar
 
 from decision_server.errors import Refusal
-from decision_server.scoring import Score, ScoringEngine, ScoringTask
+from decision_server.scoring import Score, ScoringEngine, ScoringStopped, ScoringTask
 from decision_server.work_order import Job, Taken, predicted_costs, take_next, tokens_ahead
 
 _GONE_CHECK_SECONDS = 0.2  # how often a waiting request looks whether its caller is still there
+T = TypeVar("T")
 _RATE_MEMORY = 0.9  # share of the past that each new measurement of the prefill rate keeps
 
 
@@ -93,7 +96,7 @@ class Scheduler:
             return self._changed.wait_for(lambda: self._admitted == 0, timeout)
 
     def stop(self, timeout: float) -> bool:
-        """Refuses what still waits, lets the running question end, closes the engine. False: it was still running."""
+        """Refuses what still waits, stops the running question, closes the engine. False: a decode still ran."""
         with self._changed:
             self._draining = self._stopping = True
             self._wake_all()
@@ -107,12 +110,15 @@ class Scheduler:
             while (job := self._take()) is not None:
                 started = time.monotonic()
                 try:
-                    score = self._engine.score(job.next_task)
+                    score = self._engine.score(job.next_task, stop=partial(self._is_over, job))
                     self._observe(score)
+                except ScoringStopped:
+                    self._set_down()
+                    continue
                 except Exception as error:  # noqa: BLE001 - whatever the engine raises, it cannot be trusted after it
                     self._fail(job, error)
                     return
-                self._store(job, Taken(score=score, queue_seconds=started - job.submitted_at))
+                self._store(job, Taken(value=score, queue_seconds=started - job.submitted_at))
         finally:
             self._engine.close()
 
@@ -128,15 +134,28 @@ class Scheduler:
                     return self._running
                 self._changed.wait()  # callers of jobs past their deadline remove them themselves
 
-    def _store(self, job: Job, taken: Taken) -> None:
+    def _is_over(self, job: Job) -> bool:
+        """Whether nobody waits for the job any more. Takes no lock: a late answer costs a decode, no more."""
+        return self._stopping or job not in self._jobs or time.monotonic() >= job.deadline
+
+    def _set_down(self) -> None:
         with self._changed:
             self._running = None
-            answers = sum(map(len, taken.score.continuation_logprobs))
-            self._recent_tokens = self._recent_tokens * _RATE_MEMORY + taken.score.evaluated_tokens + answers
-            self._recent_seconds = self._recent_seconds * _RATE_MEMORY + taken.score.forward_seconds
-            job.taken.append(taken)
-            if job.finished and (done := self._jobs.pop(job, None)) is not None:
-                done.set()
+
+    def _store(self, job: Job, taken: Taken[Score]) -> None:
+        score = taken.value
+        with self._changed:
+            self._running = None
+            answers = sum(map(len, score.continuation_logprobs))
+            self._recent_tokens = self._recent_tokens * _RATE_MEMORY + score.evaluated_tokens + answers
+            self._recent_seconds = self._recent_seconds * _RATE_MEMORY + score.forward_seconds
+            news = self._jobs.get(job)
+            if news is None:  # its caller has left
+                return
+            job.add(taken)
+            if job.finished:
+                del self._jobs[job]
+            news.set()
 
     def _fail(self, job: Job, error: Exception) -> None:
         with self._changed:
@@ -153,8 +172,8 @@ class Scheduler:
             raise Refusal("draining", "this server is shutting down; retry on another one", retry_after_seconds=1)
 
     def _wake_all(self) -> None:
-        for done in self._jobs.values():
-            done.set()
+        for news in self._jobs.values():
+            news.set()
         self._changed.notify_all()
 
     def _seconds(self, tokens: float) -> int:
@@ -184,18 +203,21 @@ class Scheduler:
                 )
             self._arrivals += 1
             job = Job(arrival=self._arrivals, tasks=tuple(tasks), costs=costs, submitted_at=now, deadline=deadline)
-            done = self._jobs[job] = threading.Event()
+            news = self._jobs[job] = threading.Event()
             self._changed.notify_all()
-            return job, done
+            return job, news
 
-    def _outcome(self, job: Job) -> list[Taken]:
+    def _fetch(self, job: Job, news: threading.Event) -> list[Taken[Score]]:
+        """What has arrived since the last time. Raises where nothing will arrive any more."""
         with self._changed:
-            if job.finished:
-                return job.taken
+            news.clear()
+            if job.arrived:
+                return job.fetch()
             if job is self._culprit:
                 raise EngineDied("the engine failed on this request") from self._failure
-            self._refuse_if_closed()
-            raise AssertionError("a job was woken unfinished on a working scheduler")
+            if self._failure is not None or self._stopping:
+                self._refuse_if_closed()
+            return []
 
     def _withdraw(self, job: Job) -> None:
         with self._changed:
@@ -225,20 +247,30 @@ class Ticket:
             self._scheduler._withdraw(self._job)
         self._scheduler._release()
 
-    def score(self, tasks: Sequence[ScoringTask], *, gone: Callable[[], bool]) -> list[Taken]:
-        """The tasks' scores, in their order; blocks until all are there. Called once.
+    def score(
+        self, tasks: Sequence[ScoringTask], *, read: Callable[[int, Score], T], gone: Callable[[], bool]
+    ) -> list[Taken[T]]:
+        """What `read` makes of each task's score, in their order; blocks until all are there. Called once.
 
+        read: called on this thread with a task's index as soon as its score is there; the score is then let go of.
         gone: whether the caller has hung up; asked now and then. Raises Refusal (predicted wait too long, deadline,
-        draining, engine failed, caller gone) and EngineDied; no further question of this request runs after that.
+        draining, engine failed, caller gone), EngineDied, and what `read` raises; no further question of this request
+        runs after that, and one that runs is stopped.
         """
-        self._job, done = self._scheduler._submit(tasks, self._deadline)
-        while not done.wait(max(0.0, min(_GONE_CHECK_SECONDS, self._deadline - time.monotonic()))):
+        self._job, news = self._scheduler._submit(tasks, self._deadline)
+        results: list[Taken[T]] = []
+        while True:
+            news.wait(max(0.0, min(_GONE_CHECK_SECONDS, self._deadline - time.monotonic())))
+            for taken in self._scheduler._fetch(self._job, news):
+                value = read(len(results), taken.value)
+                results.append(Taken(value=value, queue_seconds=taken.queue_seconds))
+            if len(results) == len(tasks):
+                return results
             if time.monotonic() >= self._deadline:
                 raise Refusal(
                     "deadline_exceeded",
-                    f"the deadline passed with {len(self._job.taken)} of {len(tasks)} questions scored; "
+                    f"the deadline passed with {len(results)} of {len(tasks)} questions scored; "
                     "the others are not run; retry later or ask fewer decisions at once",
                 )
             if gone():
                 raise Refusal("caller_gone", "the caller closed the connection")
-        return self._scheduler._outcome(self._job)

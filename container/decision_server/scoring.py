@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -73,12 +74,17 @@ class PrefixCounters:
     kept_bytes: int = 0
 
 
+class ScoringStopped(Exception):
+    """A task was given up because nobody waits for it any more. The engine goes on."""
+
+
 class ScoringEngine(Protocol):
     """One owner at a time: the scheduler's single thread calls `score` and `close`, nobody else does."""
 
     @property
     def facts(self) -> EngineFacts: ...
 
-    def score(self, task: ScoringTask) -> Score: ...
+    def score(self, task: ScoringTask, *, stop: Callable[[], bool]) -> Score:
+        """stop: asked between decodes, so about every 256 tokens. Raises ScoringStopped once it says True."""
 
     def close(self) -> None: ...

@@ -17,7 +17,7 @@ from decision_server.decisions import Decision
 from decision_server.errors import Refusal
 from decision_server.metrics import Metrics
 from decision_server.model_errors import ContextOverflow, DecisionRefused
-from decision_server.plans import totals
+from decision_server.plans import reading
 from decision_server.preparation import Prepared
 from decision_server.scheduler import Scheduler
 from decision_server.scoring import ScoringTask
@@ -77,7 +77,11 @@ class DecisionService:
             ]
             baselines = self._kept_baselines(asked)
             entries = work_list([one.prepared.plan for one in asked], baselines)
-            taken = ticket.score([entry.task for entry in entries], gone=gone)
+            taken = ticket.score(
+                [entry.task for entry in entries],
+                read=lambda place, score: reading(score, entries[place].label_token_ids),
+                gone=gone,
+            )
         scored = [Scored(entry=entry, taken=one) for entry, one in zip(entries, taken, strict=True)]
         self._keep_baselines(scored, baselines)
         encode = [one.encode_seconds for one in asked]
@@ -117,7 +121,7 @@ class DecisionService:
         """Adds what was just computed to what is known to this request and to later ones."""
         for item in scored:
             if item.entry.place is None:
-                value = known[item.entry.task] = totals(item.taken.score)
+                value = known[item.entry.task] = item.taken.value.totals
                 self._baselines.put(item.entry.task, value)
 
     def _result(
@@ -128,11 +132,11 @@ class DecisionService:
         total_seconds: float,
     ) -> Result:
         prepared, plan = asked.prepared, asked.prepared.plan
-        own = {item.entry.place: item.taken.score for item in scored}
-        scores = [own[place] for place in range(len(plan.tasks))]
+        own = {item.entry.place: item.taken.value for item in scored}
+        readings = [own[place] for place in range(len(plan.tasks))]
         baseline = None if plan.baseline is None else baselines[plan.baseline]
         calibration = self._calibration_of(asked)
-        read = plan.read(scores, baseline, temperature=calibration.temperature)
+        read = plan.read(readings, baseline, temperature=calibration.temperature)
         return Result(
             id=asked.decision.id,
             option_ids=tuple(option.id for option in asked.decision.options),

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from decision_server.plans import Reading
 from decision_server.scoring import ScoringTask
 from decision_server.wire.decision_answers import BatchTiming, Timing
 from decision_server.work_list import Entry
@@ -18,10 +19,10 @@ from decision_server.work_order import Taken
 
 @dataclass(frozen=True, kw_only=True)
 class Scored:
-    """One task with its score."""
+    """One task with what was read from its score."""
 
     entry: Entry
-    taken: Taken
+    taken: Taken[Reading]
 
 
 def timing(scored: Sequence[Scored], encode_seconds: float, total_seconds: float) -> Timing:
@@ -29,7 +30,7 @@ def timing(scored: Sequence[Scored], encode_seconds: float, total_seconds: float
     return Timing(
         queue_seconds=min(item.taken.queue_seconds for item in scored),
         encode_seconds=encode_seconds,
-        forward_seconds=sum(item.taken.score.forward_seconds for item in scored),
+        forward_seconds=sum(item.taken.value.forward_seconds for item in scored),
         total_seconds=total_seconds,
         cached_tokens=_cached(scored),
     )
@@ -39,8 +40,8 @@ def batch_timing(scored: Sequence[Scored], encode_seconds: Sequence[float], tota
     """Of all decisions of a request. encode_seconds: one a decision."""
     own = [item.entry for item in scored if item.entry.place is not None]
     prefixes = {entry.prefix for entry in own}
-    forward = sum(item.taken.score.forward_seconds for item in scored)
-    prefill = sum(item.taken.score.prefix_seconds for item in scored)
+    forward = sum(item.taken.value.forward_seconds for item in scored)
+    prefill = sum(item.taken.value.prefix_seconds for item in scored)
     return BatchTiming(
         queue_seconds=min(item.taken.queue_seconds for item in scored),
         encode_seconds=sum(encode_seconds),
@@ -61,4 +62,4 @@ def input_tokens(task: ScoringTask) -> int:
 
 
 def _cached(scored: Sequence[Scored]) -> int:
-    return sum(item.taken.score.cached_tokens for item in scored if item.entry.place is not None)
+    return sum(item.taken.value.cached_tokens for item in scored if item.entry.place is not None)

@@ -16,11 +16,12 @@ from decision_server.scoring import ScoringTask
 @dataclass(frozen=True, kw_only=True)
 class Entry:
     """One task. owner: index of the decision it is scored for. place: its index in that plan's tasks; None: it is the
-    plan's baseline, which other decisions of the request may need too."""
+    plan's baseline, which other decisions of the request may need too. label_token_ids: whose logits are wanted."""
 
     owner: int
     place: int | None
     task: ScoringTask
+    label_token_ids: tuple[int, ...]
 
     @property
     def prefix(self) -> tuple[int, ...]:
@@ -31,7 +32,7 @@ class Entry:
 def work_list(plans: Sequence[Plan], known: Container[ScoringTask]) -> list[Entry]:
     """The tasks of all plans in the order to score them. known: baselines that need not be scored again."""
     entries = [
-        Entry(owner=owner, place=place, task=task)
+        Entry(owner=owner, place=place, task=task, label_token_ids=plan.label_token_ids)
         for owner, plan in enumerate(plans)
         for place, task in enumerate(plan.tasks)
     ]
@@ -39,7 +40,7 @@ def work_list(plans: Sequence[Plan], known: Container[ScoringTask]) -> list[Entr
     for owner, plan in enumerate(plans):
         if plan.baseline is not None and plan.baseline not in known and plan.baseline not in needed:
             needed.add(plan.baseline)
-            entries.append(Entry(owner=owner, place=None, task=plan.baseline))
+            entries.append(Entry(owner=owner, place=None, task=plan.baseline, label_token_ids=()))
     groups: dict[tuple[int, ...], list[Entry]] = {}
     for entry in entries:
         groups.setdefault(entry.prefix, []).append(entry)

@@ -9,17 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
 from decision_server.scoring import Score, ScoringTask
 
 MAX_OVERTAKEN = 4
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, kw_only=True)
-class Taken:
-    """One question's score, and how long it waited before the engine took it."""
+class Taken(Generic[T]):
+    """One question's score, or what was made of it, and how long the question waited before the engine took it."""
 
-    score: Score
+    value: T
     queue_seconds: float
 
 
@@ -32,25 +35,35 @@ class Job:
     costs: tuple[int, ...]  # predicted tokens to evaluate, a task each
     submitted_at: float
     deadline: float
-    taken: list[Taken] = field(default_factory=list)
+    scored: int = 0
+    arrived: list[Taken[Score]] = field(default_factory=list)  # scored, and not yet fetched by the caller's thread
     overtaken: int = 0
 
     @property
     def next_task(self) -> ScoringTask:
-        return self.tasks[len(self.taken)]
+        return self.tasks[self.scored]
 
     @property
     def next_cost(self) -> int:
-        return self.costs[len(self.taken)]
+        return self.costs[self.scored]
 
     @property
     def remaining(self) -> int:
         """Predicted tokens still to evaluate."""
-        return sum(self.costs[len(self.taken) :])
+        return sum(self.costs[self.scored :])
 
     @property
     def finished(self) -> bool:
-        return len(self.taken) == len(self.tasks)
+        return self.scored == len(self.tasks)
+
+    def add(self, taken: Taken[Score]) -> None:
+        self.scored += 1
+        self.arrived.append(taken)
+
+    def fetch(self) -> list[Taken[Score]]:
+        """What has arrived since the last time."""
+        fetched, self.arrived = self.arrived, []
+        return fetched
 
 
 def predicted_costs(tasks: Sequence[ScoringTask]) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from decision_server.scoring import EngineFacts, Score, ScoringTask
+from decision_server.scoring import EngineFacts, Score, ScoringStopped, ScoringTask
 
 N_VOCAB = 32
 
@@ -34,6 +34,7 @@ class FakeEngine:
         self._seconds_a_token = seconds_a_token
         self._inside = threading.Lock()
         self.scored: list[ScoringTask] = []
+        self.stopped: list[ScoringTask] = []
         self.threads: set[int] = set()
         self.overlaps = 0
         self.closed = threading.Event()
@@ -44,13 +45,16 @@ class FakeEngine:
             n_vocab=N_VOCAB, n_ctx=4096, n_threads=1, n_gpu_layers=0, llama_cpp="fake", prefix_reuse="none"
         )
 
-    def score(self, task: ScoringTask) -> Score:
+    def score(self, task: ScoringTask, *, stop: Callable[[], bool]) -> Score:
         alone = self._inside.acquire(blocking=False)
         self.overlaps += not alone
         try:
             self.threads.add(threading.get_ident())
             self.scored.append(task)
             self._work(task)
+            if stop():  # as an engine asks between its decodes
+                self.stopped.append(task)
+                raise ScoringStopped
         finally:
             if alone:
                 self._inside.release()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from decision_server.engine import LlamaEngine
 from decision_server.engine.branches import groups
-from decision_server.scoring import Score, ScoringTask
+from decision_server.scoring import Score, ScoringStopped, ScoringTask
 from tests.fixtures.models import smollm2_q8_0
 from tests.serving.model_side import loaded
 
@@ -115,3 +116,24 @@ def test_groups_fill_a_decode_in_order_and_leave_out_what_needs_no_row() -> None
     assert list(groups([0, 3, 4, 0, 2, 20, 1], n_branches=8, n_rows=8)) == [(1, 2), (4,), (5,), (6,)]
     assert list(groups([1, 1, 1, 1, 1], n_branches=2, n_rows=8)) == [(0, 1), (2, 3), (4,)]
     assert list(groups([0, 0], n_branches=2, n_rows=8)) == []
+
+
+def test_a_task_that_is_stopped_anywhere_leaves_no_trace_in_what_comes_after(tiny: Path) -> None:
+    prompt = some_tokens(4, 600)
+    asked = ScoringTask(tokens=prompt, shared_lengths=(40, 300), continuations=answers(5, 200))
+    other = ScoringTask(tokens=prompt[:300] + some_tokens(6, 90), shared_lengths=(40, 300), continuations=answers(9, 7))
+    with loaded(tiny, prefix_streams=0) as engine:
+        fresh = bits(engine.score(asked)), bits(engine.score(other))
+    with loaded(tiny) as engine:
+        stops = 0
+        for last in range(100):
+            asks = iter([False] * last)
+            try:
+                found = engine.score(asked, stop=partial(next, asks, True))
+            except ScoringStopped:
+                stops += 1
+                assert bits(engine.score(other)) == fresh[1]
+                continue
+            assert bits(found) == fresh[0]
+            break
+    assert stops >= 4  # between the decodes of the prompt, and between the groups of its answers

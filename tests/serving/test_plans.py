@@ -9,26 +9,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from decision_server.plans import Likelihood, RotatedLetters, separate, totals
+from decision_server.plans import Likelihood, Reading, RotatedLetters, reading, separate
 from decision_server.scoring import Score, ScoringTask
 
 TEXTS = st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=4).map(tuple), min_size=1, max_size=12, unique=True)
 
 
-def score(logits: list[float], *continuations: list[float]) -> Score:
-    return Score(
+def scored(logits: list[float], *continuations: list[float]) -> Reading:
+    score = Score(
         logits=np.array(logits, dtype=np.float32),
         cached_tokens=0,
         evaluated_tokens=1,
         forward_seconds=0.0,
         continuation_logprobs=tuple(np.array(values) for values in continuations),
     )
+    return reading(score, ())
 
 
 def test_a_likelihood_is_the_gain_over_the_baseline_and_equal_texts_get_equal_shares() -> None:
     task = ScoringTask(tokens=(1,), continuations=((5, 6), (7,)))
     plan = Likelihood(task=task, baseline=task, text_of_option=(1, 0, 1))
-    read = plan.read([score([0.0, 1.0], [-1.0, -2.0], [-4.0])], (-5.0, -4.5), temperature=1.0)
+    read = plan.read([scored([0.0, 1.0], [-1.0, -2.0], [-4.0])], (-5.0, -4.5), temperature=1.0)
     assert plan.answer_token_ids == (7, 5, 7)
     assert read.option_logits == (0.5, 2.0, 0.5)
     weights = [math.exp(0.5), math.exp(2.0), math.exp(0.5)]
@@ -42,7 +43,7 @@ def test_a_likelihood_is_the_gain_over_the_baseline_and_equal_texts_get_equal_sh
 def test_a_likelihood_is_never_read_without_its_baseline() -> None:
     task = ScoringTask(tokens=(1,), continuations=((5,),))
     with pytest.raises(ValueError, match="baseline"):
-        Likelihood(task=task, baseline=task, text_of_option=(0,)).read([score([0.0], [-1.0])], None, temperature=1.0)
+        Likelihood(task=task, baseline=task, text_of_option=(0,)).read([scored([0.0], [-1.0])], None, temperature=1.0)
 
 
 @given(texts=TEXTS.map(sorted))
@@ -55,7 +56,7 @@ def test_texts_whose_probabilities_are_added_exclude_each_other_and_cover_all(te
 
 
 def test_the_total_of_a_continuation_is_the_sum_of_its_tokens() -> None:
-    assert totals(score([0.0], [-0.1] * 10, [-3.0])) == (-1.0, -3.0)
+    assert scored([0.0], [-0.1] * 10, [-3.0]).totals == (-1.0, -3.0)
 
 
 def test_rotated_letters_name_the_labels_of_the_first_prompt() -> None:

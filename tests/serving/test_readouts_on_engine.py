@@ -10,7 +10,7 @@ import pytest
 
 from decision_server.decisions import Decision
 from decision_server.engine import LlamaEngine
-from decision_server.plans import totals
+from decision_server.plans import reading
 from decision_server.readout import Readout
 from tests.fixtures.models import smollm2_q8_0
 from tests.serving.model_side import decision, loaded, preparer
@@ -26,9 +26,9 @@ def engine(request: pytest.FixtureRequest, tiny_hybrid: Path) -> Iterator[LlamaE
 
 def ask(engine: LlamaEngine, asked: Decision) -> Readout:
     plan = preparer(engine).prepare(asked).plan
-    scores = [engine.score(task) for task in plan.tasks]
-    baseline = None if plan.baseline is None else totals(engine.score(plan.baseline))
-    return plan.read(scores, baseline, temperature=1.0)
+    readings = [reading(engine.score(task), plan.label_token_ids) for task in plan.tasks]
+    baseline = None if plan.baseline is None else reading(engine.score(plan.baseline), ()).totals
+    return plan.read(readings, baseline, temperature=1.0)
 
 
 def by_id(asked: Decision, values: tuple[float, ...]) -> Mapping[str, float]:

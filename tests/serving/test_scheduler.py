@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from decision_server.errors import Refusal
+from decision_server.model_errors import EngineFailure
 from decision_server.scheduler import EngineDied, Scheduler
 from decision_server.scoring import Score, ScoringTask
 from decision_server.work_order import Taken
@@ -49,10 +54,10 @@ def task(tokens: int = 3, first: int = 1) -> ScoringTask:
 
 def ask(
     scheduler: Scheduler, tasks: list[ScoringTask], seconds: float = 30, gone: Callable[[], bool] = HERE
-) -> list[Taken]:
+) -> list[Taken[Score]]:
     deadline = time.monotonic() + seconds
     with scheduler.admit(deadline=deadline) as ticket:
-        return ticket.score(tasks, gone=gone)
+        return ticket.score(tasks, read=lambda place, score: score, gone=gone)
 
 
 def eventually(condition: Callable[[], bool]) -> None:
@@ -65,7 +70,7 @@ def eventually(condition: Callable[[], bool]) -> None:
 def test_scores_come_back_in_the_order_of_the_tasks() -> None:
     with running(FakeEngine()) as scheduler:
         taken = ask(scheduler, [task(first=n) for n in (5, 3, 9)])
-    assert [float(item.score.logits[-1]) for item in taken] == [5.0, 3.0, 9.0]
+    assert [float(item.value.logits[-1]) for item in taken] == [5.0, 3.0, 9.0]
 
 
 def test_of_twenty_callers_exactly_one_and_the_queue_are_served_and_the_rest_are_told_at_once() -> None:
@@ -126,7 +131,7 @@ def test_a_caller_that_has_gone_is_not_worked_for() -> None:
     engine = FakeEngine(gate)
     gone = threading.Event()
     with running(engine) as scheduler, ThreadPoolExecutor(1) as callers:
-        call: Future[list[Taken]] = callers.submit(ask, scheduler, [task()] * 5, 30, gone.is_set)
+        call: Future[list[Taken[Score]]] = callers.submit(ask, scheduler, [task()] * 5, 30, gone.is_set)
         assert gate.entered.acquire(timeout=10)
         gone.set()
         with pytest.raises(Refusal, match="closed the connection"):
@@ -134,6 +139,60 @@ def test_a_caller_that_has_gone_is_not_worked_for() -> None:
         gate.open.set()
         ask(scheduler, [task(first=9)])
     assert [item.tokens[0] for item in engine.scored] == [1, 9]
+
+
+def test_a_question_that_runs_when_its_caller_leaves_is_stopped_and_the_engine_goes_on() -> None:
+    gate = Gate()
+    engine = FakeEngine(gate)
+    gone = threading.Event()
+    with running(engine) as scheduler, ThreadPoolExecutor(2) as callers:
+        left = callers.submit(ask, scheduler, [task(first=1)], 30, gone.is_set)
+        assert gate.entered.acquire(timeout=10)
+        late = callers.submit(ask, scheduler, [task(first=2)], 0.2)
+        gone.set()
+        for call in (left, late):
+            with pytest.raises(Refusal):
+                call.result(10)
+        gate.open.set()
+        assert len(ask(scheduler, [task(first=9)])) == 1
+    assert [item.tokens[0] for item in engine.stopped] == [1]
+    assert [item.tokens[0] for item in engine.scored] == [1, 9]
+
+
+def test_a_question_that_runs_past_its_deadline_is_stopped() -> None:
+    gate = Gate()
+    engine = FakeEngine(gate)
+    with running(engine) as scheduler:
+        with pytest.raises(Refusal, match="0 of 1 questions"):
+            ask(scheduler, [task(first=1)], 0.1)
+        gate.open.set()
+        ask(scheduler, [task(first=9)])
+    assert [item.tokens[0] for item in engine.stopped] == [1]
+
+
+def test_each_score_is_read_as_it_arrives_and_none_is_kept() -> None:
+    seen: list[weakref.ref[NDArray[np.float32]]] = []
+
+    def read(place: int, score: Score) -> int:
+        seen.append(weakref.ref(score.logits))
+        return place
+
+    with running(FakeEngine()) as scheduler, scheduler.admit(deadline=time.monotonic() + 30) as ticket:
+        taken = ticket.score([task()] * 3, read=read, gone=HERE)
+    assert [item.value for item in taken] == [0, 1, 2]
+    gc.collect()
+    assert [one() for one in seen] == [None, None, None]
+
+
+def test_what_the_reading_of_a_score_raises_ends_that_request_alone() -> None:
+    def read(place: int, score: Score) -> int:
+        raise EngineFailure("1 of 32 logits are not finite")
+
+    engine = FakeEngine()
+    with running(engine) as scheduler:
+        with scheduler.admit(deadline=time.monotonic() + 30) as ticket, pytest.raises(EngineFailure):
+            ticket.score([task()] * 3, read=read, gone=HERE)
+        assert len(ask(scheduler, [task(first=9)])) == 1
 
 
 def test_a_short_request_is_answered_between_the_questions_of_a_long_one() -> None:

@@ -6,7 +6,7 @@ from decision_server.scoring import Score, ScoringTask
 from decision_server.work_order import MAX_OVERTAKEN, Job, Taken, predicted_costs, take_next, tokens_ahead
 from tests.serving.fake_engine import FakeEngine
 
-_SCORE: Score = FakeEngine().score(ScoringTask(tokens=(1,)))
+_SCORE: Score = FakeEngine().score(ScoringTask(tokens=(1,)), stop=lambda: False)
 
 
 def job(arrival: int, questions: int, tokens: int) -> Job:
@@ -22,7 +22,7 @@ def run(jobs: list[Job], picks: int) -> list[int]:
         if not live:
             break
         chosen = take_next(live)
-        chosen.taken.append(Taken(score=_SCORE, queue_seconds=0.0))
+        chosen.add(Taken(value=_SCORE, queue_seconds=0.0))
         order.append(chosen.arrival)
     return order
 

@@ -6,7 +6,7 @@ company. The first token of each is read from the prompt's own logits; the last 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from collections.abc import Sequence as SequenceOf
 from dataclasses import dataclass
 
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from decision_server.engine.context import Context
 from decision_server.model_errors import EngineFailure
+from decision_server.scoring import ScoringStopped
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,11 +34,16 @@ class Branches:
         self._scratch = np.empty(context.n_vocab, dtype=np.float64)
 
     def logprobs(
-        self, length: int, logits: NDArray[np.float32], continuations: SequenceOf[SequenceOf[int]]
+        self,
+        length: int,
+        logits: NDArray[np.float32],
+        continuations: SequenceOf[SequenceOf[int]],
+        stop: Callable[[], bool] = lambda: False,
     ) -> tuple[NDArray[np.float64], ...]:
         """The sequence holds `length` tokens, `logits` are those of its last one: float32[n_vocab].
 
-        Returns float64[len(continuation)] each, natural logs. The sequence is as before.
+        stop: asked between groups of branches. Returns float64[len(continuation)] each, natural logs. The sequence is
+        as before, also where ScoringStopped is raised.
         """
         if not continuations:
             return ()
@@ -47,6 +53,8 @@ class Branches:
         for result, one in zip(results, tokens, strict=True):
             result[0] = float(logits[one[0]]) - shift
         for group in groups([len(one) - 1 for one in tokens], self._context.n_branches, self._context.n_outputs):
+            if stop():
+                raise ScoringStopped
             self._compute(group, length, tokens, results)
         return tuple(results)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from decision_server.engine import loading
@@ -16,7 +17,7 @@ from decision_server.engine.reuse import Reuse
 from decision_server.engine.sequence import Sequence
 from decision_server.engine.vocabulary import Vocabulary
 from decision_server.model_errors import EngineClosed, EngineFailure
-from decision_server.scoring import EngineFacts, PrefixCounters, Score, ScoringTask
+from decision_server.scoring import EngineFacts, PrefixCounters, Score, ScoringStopped, ScoringTask
 
 _log = logging.getLogger(__name__)
 
@@ -75,12 +76,16 @@ class LlamaEngine:
         )
         return cls(loaded, prefix_streams)
 
-    def score(self, task: ScoringTask) -> Score:
-        """Logits after the last token, and what follows it. After EngineFailure the engine must be closed."""
+    def score(self, task: ScoringTask, *, stop: Callable[[], bool] = lambda: False) -> Score:
+        """Logits after the last token, and what follows it.
+
+        stop: asked between decodes. Raises ScoringStopped once it says True; what was computed stays of use. After
+        EngineFailure the engine must be closed.
+        """
         if not self._owner.acquire(blocking=False):
             raise EngineFailure("two threads use the engine at once; it has one owner at a time")
         try:
-            return self._score(task)
+            return self._score(task, stop)
         finally:
             self._owner.release()
 
@@ -97,15 +102,18 @@ class LlamaEngine:
             self._api.llama_model_free(self._model)
             self._model = None
 
-    def _score(self, task: ScoringTask) -> Score:
+    def _score(self, task: ScoringTask, stop: Callable[[], bool]) -> Score:
         self._check(task)
         began = time.perf_counter()
         shared = max(task.shared_lengths, default=0)
         start = self._start(task)
+        self._shared = shared
         prefix_seconds = time.perf_counter() - began
         done = start
         stops = self.reuse.stops(task)
         for end in self.ends(task, start):
+            if stop():
+                raise ScoringStopped
             decode_began = time.perf_counter()
             self._sequence.extend(task.tokens, end)
             if end in stops and self._kept.wants(self._sequence.computed):
@@ -113,14 +121,13 @@ class LlamaEngine:
             share = max(0, min(end, shared) - done) / (end - done)
             prefix_seconds += share * (time.perf_counter() - decode_began)
             done = end
-        self._shared = shared
         logits = self._sequence.logits()
         self._count(task, start)
         return Score(
             logits=logits,
             cached_tokens=start,
             evaluated_tokens=len(task.tokens) - start,
-            continuation_logprobs=self._branches.logprobs(len(task.tokens), logits, task.continuations),
+            continuation_logprobs=self._branches.logprobs(len(task.tokens), logits, task.continuations, stop),
             forward_seconds=time.perf_counter() - began,
             prefix_seconds=prefix_seconds,
         )
