@@ -33,8 +33,8 @@ def main() -> None:
     import aws_cdk as cdk
 
     from stacks.application import add_stacks
-    from stacks.setting_fields import SettingsError
-    from stacks.settings_from_context import environment_from_context
+    from stacks.settings.environment import environment_from_context
+    from stacks.settings.fields import SettingsError
 
     app = cdk.App()
     try:

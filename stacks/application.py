@@ -11,7 +11,7 @@ from aws_cdk import aws_logs as logs
 from stacks.artifact_stack import ArtifactStack
 from stacks.build_stack import BuildStack
 from stacks.endpoint_stack import EndpointStack
-from stacks.settings import Environment
+from stacks.settings import DecisionEndpoint, Environment, StandardEndpoint
 
 _RETENTION = {
     1: logs.RetentionDays.ONE_DAY,
@@ -33,14 +33,19 @@ def add_stacks(app: cdk.App, *, settings: Environment, root: Path) -> None:
     retention = _RETENTION[settings.log_retention_days]
     artifacts = ArtifactStack(app, f"{prefix}-artifacts", env=env, ephemeral=settings.ephemeral)
     builds = BuildStack(app, f"{prefix}-builds", env=env, store=artifacts.store, log_retention=retention)
-    EndpointStack(
-        app,
-        f"{prefix}-endpoint",
-        env=env,
-        settings=settings,
-        store=artifacts.store,
-        builds=builds,
-        log_retention=retention,
-        root=root,
-    )
+    for endpoint in settings.endpoints:
+        match endpoint:
+            case DecisionEndpoint():
+                EndpointStack(
+                    app,
+                    endpoint.name,
+                    env=env,
+                    endpoint=endpoint,
+                    store=artifacts.store,
+                    builds=builds,
+                    log_retention=retention,
+                    root=root,
+                )
+            case StandardEndpoint():
+                raise NotImplementedError(f"{endpoint.name}: the standard path has no stack yet")
     cdk.Tags.of(app).add("decision-environment", settings.name)

@@ -16,7 +16,7 @@ from stacks.build_stack import BuildStack
 from stacks.container_build import image_request
 from stacks.hosting import Hosting, HostingPlan
 from stacks.model_build import model_request
-from stacks.settings import BuiltImage, BuiltModel, Environment, PinnedImage, PinnedModel
+from stacks.settings import BuiltImage, BuiltModel, DecisionEndpoint, PinnedImage, PinnedModel
 
 
 class EndpointStack(Stack):
@@ -29,7 +29,7 @@ class EndpointStack(Stack):
         id_: str,
         *,
         env: AwsEnvironment,
-        settings: Environment,
+        endpoint: DecisionEndpoint,
         store: ArtifactStore,
         builds: BuildStack,
         log_retention: logs.RetentionDays,
@@ -41,13 +41,12 @@ class EndpointStack(Stack):
             env=env,
             description="Decision endpoint: the SageMaker endpoint and what it runs",
         )
-        endpoint_name = f"decision-{settings.name}"
-        match settings.image:
+        match endpoint.image:
             case BuiltImage():
                 run = BuildRun(
                     self,
                     "Image",
-                    request=image_request(root, target=settings.target),
+                    request=image_request(root, target=endpoint.target),
                     project_name=builds.image_project_name,
                     service_token=builds.service_token,
                 )
@@ -56,7 +55,7 @@ class EndpointStack(Stack):
                 repository_arn = self.format_arn(
                     service="ecr", account=account, region=region, resource="repository", resource_name=repository
                 )
-        match settings.model:
+        match endpoint.model:
             case BuiltModel(declaration=declaration):
                 run = BuildRun(
                     self,
@@ -72,7 +71,7 @@ class EndpointStack(Stack):
         log_group = logs.LogGroup(
             self,
             "Log",
-            log_group_name=f"/aws/sagemaker/Endpoints/{endpoint_name}",
+            log_group_name=f"/aws/sagemaker/Endpoints/{endpoint.name}",
             retention=log_retention,
             removal_policy=RemovalPolicy.DESTROY,
         )
@@ -87,15 +86,15 @@ class EndpointStack(Stack):
         hosting = Hosting(
             self,
             "Hosting",
-            endpoint_name=endpoint_name,
+            endpoint_name=endpoint.name,
             image_uri=image_uri,
             model_data_url=f"s3://{bucket}/{key}",
-            environment=dict(settings.engine),
+            environment=dict(endpoint.engine),
             plan=HostingPlan(
-                instances=settings.instances,
-                processor=settings.target,
-                model_download_timeout_seconds=settings.model_download_timeout_seconds,
-                startup_timeout_seconds=settings.startup_timeout_seconds,
+                instances=endpoint.instances,
+                processor=endpoint.target,
+                model_download_timeout_seconds=endpoint.model_download_timeout_seconds,
+                startup_timeout_seconds=endpoint.startup_timeout_seconds,
             ),
             role=role,
         )

@@ -22,10 +22,10 @@ from local.watch import short_name
             " ✅  Environment aws://123456789012/us-east-1 bootstrapped (no changes).",
             "Environment aws://123456789012/us-east-1 bootstrapped",
         ),
-        ("decision-local-endpoint | 1/9 | 4:26:40 PM | CREATE_IN_PROGRESS   | AWS::IAM::Role | Role (Role1)", None),
+        ("decision-local-scoring | 1/9 | 4:26:40 PM | CREATE_IN_PROGRESS   | AWS::IAM::Role | Role (Role1)", None),
         (
-            "decision-local-endpoint | 1/9 | 4:26 PM | CREATE_FAILED | AWS::SageMaker::Endpoint | Hosting/Endpoint (X)",
-            "decision-local-endpoint: CREATE_FAILED Hosting/Endpoint",
+            "decision-local-scoring | 1/9 | 4:26 PM | CREATE_FAILED | AWS::SageMaker::Endpoint | Hosting/Endpoint (X)",
+            "decision-local-scoring: CREATE_FAILED Hosting/Endpoint",
         ),
         ("Outputs:", None),
     ],

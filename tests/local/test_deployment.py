@@ -49,19 +49,19 @@ class App:
         )
 
     def endpoint(self) -> dict[str, Any]:
-        described: dict[str, Any] = self.emulated.client("sagemaker").describe_endpoint(EndpointName="decision-local")
+        described: dict[str, Any] = self.emulated.client("sagemaker").describe_endpoint(EndpointName="decision-local-scoring")
         del described["ResponseMetadata"]
         return described
 
     def stacks(self) -> dict[str, str]:
         found = self.emulated.client("cloudformation").describe_stacks()["Stacks"]
         return {
-            each["StackName"]: each["StackStatus"] for each in found if each["StackName"].startswith("decision-local")
+            each["StackName"]: each["StackStatus"] for each in found if each["StackName"].startswith("decision-local-")
         }
 
     def decide(self) -> list[float]:
         response = self.emulated.client("sagemaker-runtime").invoke_endpoint(
-            EndpointName="decision-local", ContentType="application/json", Body=json.dumps({"decision": SUPPORT_ROUTE})
+            EndpointName="decision-local-scoring", ContentType="application/json", Body=json.dumps({"decision": SUPPORT_ROUTE})
         )
         probabilities: list[float] = json.loads(response["Body"].read())["result"]["probabilities"]
         return probabilities
@@ -101,7 +101,7 @@ def test_a_deployment_without_changes_builds_nothing_and_leaves_the_endpoint_alo
     created.up()
     assert created.builds() == builds
     assert created.endpoint() == endpoint
-    assert "decision-local-endpoint: no changes" in capsys.readouterr().out
+    assert "decision-local-scoring: no changes" in capsys.readouterr().out
 
 
 def test_changed_container_source_builds_one_image_and_updates_the_endpoint_in_place(created: App) -> None:
@@ -132,7 +132,7 @@ def test_a_broken_build_rolls_back_with_its_reason_on_the_screen(
     assert "Error while executing command: python3 container/image_build.py build. Reason: exit status 1" in screen
     new = created.builds().keys() - builds.keys()
     assert [created.builds()[each] for each in new] == ["FAILED"]
-    assert created.stacks()["decision-local-endpoint"] == "UPDATE_ROLLBACK_COMPLETE"
+    assert created.stacks()["decision-local-scoring"] == "UPDATE_ROLLBACK_COMPLETE"
     assert created.endpoint() == endpoint
     assert math.fsum(created.decide()) == pytest.approx(1.0, abs=1e-9)
 
@@ -149,7 +149,7 @@ def test_destroy_leaves_only_what_is_retained_and_says_so(created: App, capsys: 
     assert len(kept) == 2
     assert all(f"{name} (" in screen for name in kept)
     assert created.stacks() == {}
-    assert {name for name in remaining(created.emulated) if name.startswith("decision-local")} == kept
+    assert {name for name in remaining(created.emulated) if name.startswith("decision-local-")} == kept
 
 
 def remaining(emulated: Emulated) -> set[str]:

@@ -16,7 +16,7 @@ os.environ.setdefault("JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION", "20")
 
 ROOT = Path(__file__).resolve().parents[2]
 Template = dict[str, Any]
-# The three templates by the last word of the stack's name: artifacts, builds, endpoint.
+# By the last word of the stack's name: artifacts, builds, and the key of each endpoint.
 Templates = dict[str, Template]
 Synthesize = Callable[..., Templates]
 
@@ -38,19 +38,30 @@ def only(template: Template, type_: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 def synthesize(tmp_path_factory: pytest.TempPathFactory) -> Synthesize:
-    """synthesize("dev", changes={"ephemeral": True}, root=…): templates; `changes` lie over the environment."""
+    """synthesize("dev", changes={"ephemeral": True}, scoring={"engine": {}}, root=…): templates.
+
+    `changes` lie over the environment, `scoring` over its endpoint of that name.
+    """
     import aws_cdk as cdk
 
     from stacks.application import add_stacks
-    from stacks.settings_from_context import environment_from_context
+    from stacks.settings.environment import environment_from_context
 
     done: dict[str, Templates] = {}
 
-    def run(name: str, *, changes: dict[str, Any] | None = None, root: Path = ROOT) -> Templates:
-        key = json.dumps([name, changes, str(root)], sort_keys=True)
+    def run(
+        name: str,
+        *,
+        changes: dict[str, Any] | None = None,
+        scoring: dict[str, Any] | None = None,
+        root: Path = ROOT,
+    ) -> Templates:
+        key = json.dumps([name, changes, scoring, str(root)], sort_keys=True)
         if key not in done:
             given = context()
             given["environments"][name] |= changes or {}
+            if scoring:
+                given["environments"][name]["endpoints"]["scoring"] |= scoring
             app = cdk.App(context=given, outdir=str(tmp_path_factory.mktemp("cdk.out")))
             settings = environment_from_context(name=name, environments=given["environments"], root=root)
             add_stacks(app, settings=settings, root=root)

@@ -47,10 +47,14 @@ def test_an_environment_that_is_missing_or_unknown_is_one_line_with_the_names(
 
 def test_a_mutable_tag_is_one_line_and_nothing_is_synthesized(tmp_path: Path) -> None:
     environments = context()["environments"]
-    environments["dev"]["container"]["image_uri"] = "123456789012.dkr.ecr.us-east-1.amazonaws.com/x:latest"
+    environments["dev"]["endpoints"]["scoring"]["container"]["image_uri"] = (
+        "123456789012.dkr.ecr.us-east-1.amazonaws.com/x:latest"
+    )
     done = run_app(tmp_path, {"env": "dev", "environments": environments})
     assert done.returncode == 1
-    assert done.stderr.startswith("app.py: environment dev: container.image_uri: '123456789012.dkr.ecr")
+    assert done.stderr.startswith(
+        "app.py: environment dev: endpoints.scoring.container.image_uri: '123456789012.dkr.ecr"
+    )
     assert done.stderr.count("\n") == 1
     assert not list(tmp_path.glob("cdk.out/*.template.json"))
 
@@ -87,7 +91,7 @@ def test_the_command_line_synthesizes_without_credentials_and_prints_its_own_out
         check=False,
         timeout=240,
     )
-    stacks = [f"decision-dev-{name}" for name in ("artifacts", "builds", "endpoint")]
+    stacks = [f"decision-dev-{name}" for name in ("artifacts", "builds", "scoring")]
     assert done.returncode == 0, done.stderr
     assert (done.stdout + done.stderr).splitlines() == [
         f"Successfully synthesized to {out}",

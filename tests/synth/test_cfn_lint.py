@@ -26,12 +26,12 @@ def findings(template: Template, path: Path) -> list[str]:
 def test_cfn_lint_finds_nothing_in_either_shape(synthesize: Synthesize, tmp_path: Path) -> None:
     cpu, pools = synthesize("dev"), synthesize("prod")
     ephemeral = synthesize("dev", changes={"ephemeral": True})["artifacts"]
-    for template in (cpu["artifacts"], ephemeral, cpu["builds"], cpu["endpoint"], pools["endpoint"]):
+    for template in (cpu["artifacts"], ephemeral, cpu["builds"], cpu["scoring"], pools["scoring"]):
         assert findings(template, tmp_path / "template.json") == []
 
 
 def test_cfn_lint_would_find_a_fault(synthesize: Synthesize, tmp_path: Path) -> None:
-    endpoint = synthesize("prod")["endpoint"]
+    endpoint = synthesize("prod")["scoring"]
     for each in endpoint["Resources"].values():
         if each["Type"] == "AWS::SageMaker::EndpointConfig":
             each["Properties"]["ProductionVariants"][0]["InstancePools"][0]["Priority"] = "first"

@@ -60,7 +60,7 @@ def test_no_role_has_a_managed_policy(synthesize: Synthesize, name: str) -> None
 
 def test_the_execution_role_reads_models_pulls_one_repository_and_writes_one_log(synthesize: Synthesize) -> None:
     templates = synthesize("dev")
-    found = {tuple(as_list(each["Action"])): each for each in statements(templates["endpoint"], "ExecutionRole")}
+    found = {tuple(as_list(each["Action"])): each for each in statements(templates["scoring"], "ExecutionRole")}
     assert set(found) == {
         ("s3:GetObject",),
         ("s3:ListBucket",),
@@ -75,7 +75,7 @@ def test_the_execution_role_reads_models_pulls_one_repository_and_writes_one_log
 
 
 def test_the_model_is_made_after_its_roles_policy(synthesize: Synthesize) -> None:
-    endpoint = synthesize("dev")["endpoint"]
+    endpoint = synthesize("dev")["scoring"]
     (policy,) = [name for name, each in endpoint["Resources"].items() if each["Type"] == "AWS::IAM::Policy"]
     assert policy in only(endpoint, "AWS::SageMaker::Model")["DependsOn"]
 

@@ -12,10 +12,10 @@ import pytest
 
 from decision_server import choices
 from decision_server.model_errors import StartupFailure
-from stacks.engine_settings import engine_variables
-from stacks.setting_fields import Fields, SettingsError
 from stacks.settings import BuiltImage, FixedInstances, InstancePools, PinnedImage, PinnedModel
-from stacks.settings_from_context import environment_from_context
+from stacks.settings.engine import engine_variables
+from stacks.settings.environment import environment_from_context
+from stacks.settings.fields import Fields, SettingsError
 
 from .conftest import ROOT, context
 
@@ -29,18 +29,31 @@ def read(environment: dict[str, Any], *, root: Path = ROOT) -> Any:
     return environment_from_context(name="dev", environments={"dev": environment}, root=root)
 
 
+def scoring(environment: dict[str, Any], *, root: Path = ROOT) -> Any:
+    """The one endpoint of an environment that is read as `dev`."""
+    (endpoint,) = read(environment, root=root).endpoints
+    return endpoint
+
+
+def shipped(name: str) -> Any:
+    """The endpoint `scoring` of a shipped environment."""
+    environment = environment_from_context(name=name, environments=context()["environments"], root=ROOT)
+    return next(each for each in environment.endpoints if each.key == "scoring")
+
+
 def changed(name: str, change: Change) -> dict[str, Any]:
+    """The environment with a change of its endpoint `scoring`."""
     environment: dict[str, Any] = deepcopy(context()["environments"][name])
-    change(environment)
+    change(environment["endpoints"]["scoring"])
     return environment
 
 
 def hosting(**values: Any) -> Change:
-    return lambda environment: environment["hosting"].update(values)
+    return lambda endpoint: endpoint["hosting"].update(values)
 
 
 def engine(**values: Any) -> Change:
-    return lambda environment: environment["engine"].update(values)
+    return lambda endpoint: endpoint["engine"].update(values)
 
 
 @pytest.mark.parametrize("name", ["local", "dev", "staging", "prod"])
@@ -52,7 +65,7 @@ def test_each_environment_of_cdk_json_is_valid(name: str) -> None:
 
 def test_the_environments_run_on_what_they_are_meant_to() -> None:
     def instances(name: str) -> object:
-        return environment_from_context(name=name, environments=context()["environments"], root=ROOT).instances
+        return shipped(name).instances
 
     assert instances("dev") == FixedInstances(instance_type="ml.c6i.2xlarge", count=1)
     assert instances("staging") == FixedInstances(instance_type="ml.c6i.8xlarge", count=1)
@@ -65,7 +78,7 @@ def test_the_environments_run_on_what_they_are_meant_to() -> None:
 
 def test_engine_settings_become_the_containers_variables() -> None:
     def variables(name: str) -> dict[str, str]:
-        return dict(environment_from_context(name=name, environments=context()["environments"], root=ROOT).engine)
+        return dict(shipped(name).engine)
 
     assert variables("staging") == {"DECISION_N_CTX": "4096", "DECISION_N_THREADS": "32"}
     assert variables("prod") == {"DECISION_N_CTX": "4096", "DECISION_N_GPU_LAYERS": "-1"}
@@ -79,16 +92,17 @@ def test_every_engine_setting_is_a_variable_that_the_container_knows() -> None:
         "read_timeout_seconds": 10, "readout": "letters",
     }  # fmt: skip
     table = (ROOT / "docs" / "interfaces.md").read_text()
-    for variable, _ in read(changed("dev", engine(**everything))).engine:
+    variables = scoring(changed("dev", engine(**everything))).engine
+    for variable, _ in variables:
         assert f"`{variable}`" in table
-    assert len(read(changed("dev", engine(**everything))).engine) == len(everything)
+    assert len(variables) == len(everything)
 
 
 def test_a_pinned_image_and_a_pinned_archive_replace_the_builds() -> None:
     environment = changed("dev", lambda each: each.update(model={"model_data_url": ARCHIVE}))
-    assert read(environment).image == BuiltImage()
-    environment["container"]["image_uri"] = IMAGE
-    settings = read(environment)
+    assert scoring(environment).image == BuiltImage()
+    environment["endpoints"]["scoring"]["container"]["image_uri"] = IMAGE
+    settings = scoring(environment)
     assert settings.image == PinnedImage(
         uri=IMAGE, account="123456789012", region="eu-west-1", repository="decision/server"
     )
@@ -101,8 +115,8 @@ def test_a_pinned_image_and_a_pinned_archive_replace_the_builds() -> None:
         (None, {"dev": {}, "prod": {}}, "no environment chosen. Remedy: -c env=NAME, with one of dev, prod"),
         ("test", {"dev": {}, "prod": {}}, "environment 'test' is unknown. Remedy: -c env=NAME with one of dev, prod"),
         (7, {"dev": {}}, "environment 7 is unknown. Remedy: -c env=NAME with one of dev"),
-        ("Dev", {"Dev": {}}, "environment 'Dev': it names stacks and endpoint; 1 to 30 of a-z, 0-9 and -, a letter "
-         "first, needed"),
+        ("Dev", {"Dev": {}}, "environment 'Dev': it names stacks and endpoints; 1 to 30 of a-z, 0-9 and -, a letter "
+         "first and no - last, needed"),
         ("dev", None, 'cdk.json: the context has no "environments"; it holds the settings of each environment'),
         ("dev", {"dev": []}, "environment dev: [] given; an object is needed"),
     ],
@@ -117,16 +131,10 @@ CASES: list[tuple[str, Change, str]] = [
     (
         "dev",
         lambda each: each.update(colour="red"),
-        "colour: unknown; allowed here: container, engine, ephemeral, hosting, log_retention_days, model",
+        "colour: unknown; allowed here: alarms, bulk, capture, container, engine, hosting, kind, model, scaling, ",
     ),
-    ("dev", lambda each: each.pop("hosting"), "hosting: missing; it has no default"),
+    ("dev", lambda each: each.pop("container"), "container: missing; it has no default"),
     ("dev", lambda each: each.update(hosting=[]), "hosting: [] given; an object is needed"),
-    ("dev", lambda each: each.update(ephemeral="yes"), "ephemeral: 'yes' given; true or false needed"),
-    (
-        "dev",
-        lambda each: each.update(log_retention_days=8),
-        "log_retention_days: 8 given; one of 1, 7, 30, 90, 365, 3653 needed",
-    ),
     (
         "dev",
         lambda each: each["container"].update(target="gpu"),
@@ -157,7 +165,11 @@ CASES: list[tuple[str, Change, str]] = [
         "model.model_data_url: ",
     ),
     ("dev", lambda each: each.update(model={}), "model: 0 of declaration, model_data_url given; exactly 1 needed"),
-    ("dev", lambda each: each["model"].update(model_data_url=ARCHIVE), "model: 2 of declaration, model_data_url given"),
+    (
+        "dev",
+        lambda each: each["model"].update(model_data_url=ARCHIVE),
+        "model: declaration and model_data_url given, which exclude each other; 1 allowed",
+    ),
     (
         "dev",
         lambda each: each.update(model={"declaration": "../elsewhere.toml"}),
@@ -228,17 +240,12 @@ CASES: list[tuple[str, Change, str]] = [
     (
         "prod",
         hosting(instance_type="ml.g6.xlarge"),
-        "hosting: 2 of instance_pools, instance_type given; exactly 1 needed",
+        "hosting: instance_pools and instance_type given, which exclude each other; 1 allowed",
     ),
     (
         "prod",
         hosting(provision_timeout_seconds=299),
         "hosting.provision_timeout_seconds: 299 given; 300 to 3600 allowed",
-    ),
-    (
-        "prod",
-        lambda each: each["hosting"].pop("provision_timeout_seconds"),
-        "hosting.provision_timeout_seconds: missing",
     ),
     ("prod", lambda each: each["container"].update(target="cpu"), "hosting.instance_pools: "),
     # Engine.
@@ -271,11 +278,6 @@ CASES: list[tuple[str, Change, str]] = [
         engine(n_gpu_layers=0),
         "engine.n_gpu_layers: 0 given; container.target is 'cuda' and no layer would run on it",
     ),
-    (
-        "prod",
-        lambda each: each["engine"].pop("n_gpu_layers"),
-        "engine.n_gpu_layers: not given; container.target is 'cuda' and no layer",
-    ),
 ]
 
 
@@ -283,19 +285,44 @@ CASES: list[tuple[str, Change, str]] = [
 def test_a_setting_that_cannot_work_is_refused_by_name(name: str, change: Change, expected: str) -> None:
     with pytest.raises(SettingsError) as caught:
         read(changed(name, change))
+    assert str(caught.value).startswith(f"environment dev: endpoints.scoring.{expected}")
+
+
+ENVIRONMENT_CASES: list[tuple[Change, str]] = [
+    (
+        lambda each: each.update(colour="red"),
+        "colour: unknown; allowed here: budget, endpoints, ephemeral, keys, log_retention_days, network, "
+        "notifications, tags",
+    ),
+    (lambda each: each.update(ephemeral="yes"), "ephemeral: 'yes' given; true or false needed"),
+    (
+        lambda each: each.update(log_retention_days=8),
+        "log_retention_days: 8 given; one of 1, 7, 30, 90, 365, 3653 needed",
+    ),
+]
+
+
+@pytest.mark.parametrize(("change", "expected"), ENVIRONMENT_CASES, ids=[case[1][:60] for case in ENVIRONMENT_CASES])
+def test_a_setting_of_the_environment_that_cannot_work_is_refused_by_name(change: Change, expected: str) -> None:
+    environment = deepcopy(context()["environments"]["dev"])
+    change(environment)
+    with pytest.raises(SettingsError) as caught:
+        read(environment)
     assert str(caught.value).startswith(f"environment dev: {expected}")
 
 
 def test_five_pools_are_accepted_in_the_order_given() -> None:
     types = ["ml.g5.xlarge", "ml.g6.xlarge", "ml.g4dn.xlarge", "ml.g6e.xlarge", "ml.p5.48xlarge"]
-    instances = read(changed("prod", hosting(instance_pools=types))).instances
+    instances = scoring(changed("prod", hosting(instance_pools=types))).instances
     assert isinstance(instances, InstancePools)
     assert instances.instance_types == tuple(types)
 
 
 def accepted(**values: str) -> bool:
     try:
-        engine_variables(Fields(where="environment dev", path="engine", value=values), target="cpu")
+        engine_variables(
+            Fields(where="environment dev", path="engine", value=values), target="cpu", defaults={}, asynchronous=False
+        )
     except SettingsError:
         return False
     return True
@@ -349,5 +376,5 @@ def test_a_declaration_that_codebuild_could_not_package_is_refused(
     (tmp_path / name).write_text(text)
     with pytest.raises(SettingsError) as caught:
         read(changed("dev", lambda each: each.update(model={"declaration": name})), root=tmp_path)
-    assert str(caught.value).startswith(f"environment dev: model.declaration: '{name}' given; ")
+    assert str(caught.value).startswith(f"environment dev: endpoints.scoring.model.declaration: '{name}' given; ")
     assert expected in str(caught.value)

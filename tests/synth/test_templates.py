@@ -41,11 +41,11 @@ def logical_id(template: Template, type_: str) -> str:
 @pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_builds_run_in_the_stack_that_uses_their_results(synthesize: Synthesize, name: str) -> None:
     templates = synthesize(name)
-    assert set(runs(templates["endpoint"])) == {"model", "image"}
+    assert set(runs(templates["scoring"])) == {"model", "image"}
     assert not resources(templates["builds"], "Custom::BuildRun")
-    container = only(templates["endpoint"], "AWS::SageMaker::Model")["Properties"]["PrimaryContainer"]
-    (image_run,) = [k for k, v in templates["endpoint"]["Resources"].items() if v["Properties"].get("Kind") == "image"]
-    (model_run,) = [k for k, v in templates["endpoint"]["Resources"].items() if v["Properties"].get("Kind") == "model"]
+    container = only(templates["scoring"], "AWS::SageMaker::Model")["Properties"]["PrimaryContainer"]
+    (image_run,) = [k for k, v in templates["scoring"]["Resources"].items() if v["Properties"].get("Kind") == "image"]
+    (model_run,) = [k for k, v in templates["scoring"]["Resources"].items() if v["Properties"].get("Kind") == "model"]
     assert container["Image"] == {"Fn::GetAtt": [image_run, "Uri"]}
     assert {"Fn::GetAtt": [model_run, "Key"]} in container["ModelDataUrl"]["Fn::Join"][1]
 
@@ -80,11 +80,11 @@ def test_a_changed_model_and_image_leave_the_other_stacks_as_they_were(synthesiz
     one = synthesize("staging")
     two = synthesize(
         "staging",
-        changes={"model": {"declaration": "model_packaging/declarations/smollm2-135m-instruct-q8_0.toml"}},
+        scoring={"model": {"declaration": "model_packaging/declarations/smollm2-135m-instruct-q8_0.toml"}},
     )
     assert one["artifacts"] == two["artifacts"]
     assert one["builds"] == two["builds"]
-    assert one["endpoint"] != two["endpoint"]
+    assert one["scoring"] != two["scoring"]
 
 
 def test_a_build_ends_before_everyone_who_waits_for_it(synthesize: Synthesize) -> None:
@@ -103,14 +103,14 @@ def test_source_and_trigger_come_with_each_run_and_stand_in_no_project(synthesiz
     for project in resources(templates["builds"], "AWS::CodeBuild::Project"):
         names = {each["Name"] for each in project["Properties"]["Environment"]["EnvironmentVariables"]}
         assert names <= {"ARTIFACT_BUCKET", "REPOSITORY_NAME", "REPOSITORY_URI"}
-    for run in runs(templates["endpoint"]).values():
+    for run in runs(templates["scoring"]).values():
         assert re.fullmatch(r"[0-9a-f]{64}", run["Properties"]["Trigger"])
         assert re.fullmatch(r"/[0-9a-f]{64}\.zip", run["Properties"]["SourceLocation"]["Fn::Join"][1][-1])
 
 
 @pytest.mark.parametrize(("name", "target"), [("dev", "cpu"), ("prod", "cuda")])
 def test_the_image_is_built_from_its_targets_base_by_digest(synthesize: Synthesize, name: str, target: str) -> None:
-    variables = runs(synthesize(name)["endpoint"])["image"]["Properties"]["Variables"]
+    variables = runs(synthesize(name)["scoring"])["image"]["Properties"]["Variables"]
     assert variables == {"TARGET": target, "BASE_IMAGE": BASE_IMAGES["cpu" if target == "cpu" else "cuda"]}
     assert DIGEST_URI.fullmatch(variables["BASE_IMAGE"])
 
@@ -118,11 +118,11 @@ def test_the_image_is_built_from_its_targets_base_by_digest(synthesize: Synthesi
 def test_a_pinned_image_and_archive_are_served_without_any_build(synthesize: Synthesize) -> None:
     endpoint = synthesize(
         "dev",
-        changes={
+        scoring={
             "container": {"target": "cpu", "image_uri": IMAGE},
             "model": {"model_data_url": f"s3://my-models/{ARCHIVE_KEY}"},
         },
-    )["endpoint"]
+    )["scoring"]
     assert not resources(endpoint, "Custom::BuildRun")
     container = only(endpoint, "AWS::SageMaker::Model")["Properties"]["PrimaryContainer"]
     assert container["Image"] == IMAGE
@@ -139,7 +139,7 @@ def test_a_pinned_image_and_archive_are_served_without_any_build(synthesize: Syn
 def test_model_and_endpoint_config_have_generated_names_and_the_endpoint_a_stable_one(
     synthesize: Synthesize, name: str
 ) -> None:
-    endpoint = synthesize(name)["endpoint"]
+    endpoint = synthesize(name)["scoring"]
     assert "ModelName" not in only(endpoint, "AWS::SageMaker::Model")["Properties"]
     config = only(endpoint, "AWS::SageMaker::EndpointConfig")["Properties"]
     assert "EndpointConfigName" not in config
@@ -147,7 +147,7 @@ def test_model_and_endpoint_config_have_generated_names_and_the_endpoint_a_stabl
         "Fn::GetAtt": [logical_id(endpoint, "AWS::SageMaker::Model"), "ModelName"]
     }
     properties = only(endpoint, "AWS::SageMaker::Endpoint")["Properties"]
-    assert properties["EndpointName"] == f"decision-{name}"
+    assert properties["EndpointName"] == f"decision-{name}-scoring"
     assert properties["EndpointConfigName"] == {
         "Fn::GetAtt": [logical_id(endpoint, "AWS::SageMaker::EndpointConfig"), "EndpointConfigName"]
     }
@@ -173,7 +173,7 @@ def test_model_and_endpoint_config_have_generated_names_and_the_endpoint_a_stabl
 def test_a_change_never_touches_a_property_that_would_replace_the_endpoint(
     synthesize: Synthesize, changes: dict[str, Any]
 ) -> None:
-    before, after = synthesize("dev")["endpoint"], synthesize("dev", changes=changes)["endpoint"]
+    before, after = synthesize("dev")["scoring"], synthesize("dev", scoring=changes)["scoring"]
     type_ = "AWS::SageMaker::Endpoint"
     assert logical_id(before, type_) == logical_id(after, type_)
     assert only(before, type_)["Properties"] == only(after, type_)["Properties"]
@@ -181,7 +181,7 @@ def test_a_change_never_touches_a_property_that_would_replace_the_endpoint(
 
 
 def test_an_update_moves_all_traffic_at_once_to_a_fleet_that_is_well(synthesize: Synthesize) -> None:
-    config = only(synthesize("prod")["endpoint"], "AWS::SageMaker::Endpoint")["Properties"]["DeploymentConfig"]
+    config = only(synthesize("prod")["scoring"], "AWS::SageMaker::Endpoint")["Properties"]["DeploymentConfig"]
     assert config == {
         "BlueGreenUpdatePolicy": {
             "TrafficRoutingConfiguration": {"Type": "ALL_AT_ONCE", "WaitIntervalInSeconds": 0},
@@ -194,7 +194,7 @@ def test_an_update_moves_all_traffic_at_once_to_a_fleet_that_is_well(synthesize:
 
 
 def test_gpu_pools_have_priorities_an_inference_ami_and_no_instance_type(synthesize: Synthesize) -> None:
-    found = variant(synthesize("prod")["endpoint"])
+    found = variant(synthesize("prod")["scoring"])
     assert found["InstancePools"] == [
         {"InstanceType": "ml.g6e.xlarge", "Priority": 1},
         {"InstanceType": "ml.g6.2xlarge", "Priority": 2},
@@ -213,7 +213,7 @@ def test_gpu_pools_have_priorities_an_inference_ami_and_no_instance_type(synthes
 def test_a_cpu_endpoint_has_a_fixed_type_and_nothing_of_the_gpus(
     synthesize: Synthesize, name: str, instance_type: str
 ) -> None:
-    found = variant(synthesize(name)["endpoint"])
+    found = variant(synthesize(name)["scoring"])
     assert found["InstanceType"] == instance_type
     assert not {"InstancePools", "InferenceAmiVersion", "VariantInstanceProvisionTimeoutInSeconds"} & set(found)
 
@@ -225,7 +225,7 @@ def test_a_fixed_gpu_instance_has_the_inference_ami_too(synthesize: Synthesize) 
         "model_download_timeout_seconds": 1200,
         "startup_timeout_seconds": 1200,
     }
-    found = variant(synthesize("prod", changes={"hosting": hosting})["endpoint"])
+    found = variant(synthesize("prod", scoring={"hosting": hosting})["scoring"])
     assert found["InstanceType"] == "ml.g6.2xlarge"
     assert found["InferenceAmiVersion"] == "al2023-ami-sagemaker-inference-gpu-4-1"
     assert "InstancePools" not in found
@@ -233,7 +233,7 @@ def test_a_fixed_gpu_instance_has_the_inference_ami_too(synthesize: Synthesize) 
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_every_variant_states_its_timeouts_and_its_routing(synthesize: Synthesize, name: str) -> None:
-    found = variant(synthesize(name)["endpoint"])
+    found = variant(synthesize(name)["scoring"])
     assert 60 <= found["ModelDataDownloadTimeoutInSeconds"] <= 3600
     assert 60 <= found["ContainerStartupHealthCheckTimeoutInSeconds"] <= 3600
     assert found["RoutingConfig"] == {"RoutingStrategy": "LEAST_OUTSTANDING_REQUESTS"}
@@ -241,7 +241,7 @@ def test_every_variant_states_its_timeouts_and_its_routing(synthesize: Synthesiz
 
 
 def test_the_containers_variables_are_those_of_the_engine_settings(synthesize: Synthesize) -> None:
-    model = only(synthesize("prod")["endpoint"], "AWS::SageMaker::Model")["Properties"]["PrimaryContainer"]
+    model = only(synthesize("prod")["scoring"], "AWS::SageMaker::Model")["Properties"]["PrimaryContainer"]
     assert model["Environment"] == {"DECISION_N_CTX": "4096", "DECISION_N_GPU_LAYERS": "-1"}
 
 
@@ -310,7 +310,7 @@ def test_images_are_scanned_and_their_tags_cannot_be_moved(synthesize: Synthesiz
     assert properties["ImageScanningConfiguration"] == {"ScanOnPush": True}
 
 
-@pytest.mark.parametrize("stack", ["builds", "endpoint"])
+@pytest.mark.parametrize("stack", ["builds", "scoring"])
 def test_every_log_has_a_life_span_and_goes_with_its_stack(synthesize: Synthesize, stack: str) -> None:
     groups = resources(synthesize("prod")[stack], "AWS::Logs::LogGroup")
     assert groups
@@ -320,16 +320,16 @@ def test_every_log_has_a_life_span_and_goes_with_its_stack(synthesize: Synthesiz
 
 
 def test_the_endpoints_log_is_there_before_the_endpoint_writes_to_it(synthesize: Synthesize) -> None:
-    endpoint = synthesize("dev")["endpoint"]
+    endpoint = synthesize("dev")["scoring"]
     group = only(endpoint, "AWS::Logs::LogGroup")
-    assert group["Properties"]["LogGroupName"] == "/aws/sagemaker/Endpoints/decision-dev"
+    assert group["Properties"]["LogGroupName"] == "/aws/sagemaker/Endpoints/decision-dev-scoring"
     assert logical_id(endpoint, "AWS::Logs::LogGroup") in only(endpoint, "AWS::SageMaker::Endpoint")["DependsOn"]
 
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_the_outputs_tell_what_to_call_and_what_runs_there(synthesize: Synthesize, name: str) -> None:
     templates = synthesize(name)
-    assert {"EndpointName", "ImageUri", "ModelDataUrl"} <= set(templates["endpoint"]["Outputs"])
+    assert {"EndpointName", "ImageUri", "ModelDataUrl"} <= set(templates["scoring"]["Outputs"])
     assert {"BucketName", "RepositoryUri", "LeftByDestroy"} <= set(templates["artifacts"]["Outputs"])
 
 

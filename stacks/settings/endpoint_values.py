@@ -1,4 +1,4 @@
-"""The settings of one environment as values. Knows not where they are read from, nor what is made of them."""
+"""The settings of one endpoint as values. Knows not where they are read from, nor what is made of them."""
 
 from __future__ import annotations
 
@@ -34,6 +34,11 @@ class BuiltImage:
 
 
 @dataclass(frozen=True, kw_only=True)
+class AwsImage:
+    """Only for the standard path: AWS's own llama.cpp image of the target, by digest."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class PinnedImage:
     """An image that is in ECR already, by digest."""
 
@@ -60,10 +65,12 @@ class PinnedModel:
 
 @dataclass(frozen=True, kw_only=True)
 class HubModel:
-    """Only for the standard path: the AWS container downloads `file` of `repo` itself when it starts."""
+    """Only for the standard path: the AWS container downloads `file` of `repo` itself when it starts.
+
+    Whatever the repository's main branch holds then: the container has no setting for a revision.
+    """
 
     repo: str
-    revision: str | None
     file: str
 
 
@@ -144,52 +151,38 @@ class Bulk:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Network:
-    """A VPC that is there already. security_group_ids: empty for one of our own that lets HTTPS out and nothing in."""
+class HostedEndpoint:
+    """What both kinds have in common. `engine` holds the container's variables, by name."""
 
-    vpc_id: str
-    subnet_ids: tuple[str, ...]
-    security_group_ids: tuple[str, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Keys:
-    """KMS keys that are there already, by ARN. None: the service's own key.
-
-    data: bucket, repository, logs, topic, captures, answers. volume: the instances' storage volume.
-    """
-
-    data: str | None
-    volume: str | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Notifications:
-    """Who hears of alarms: a topic that is there already, or one of our own with these addresses (maybe none)."""
-
-    topic_arn: str | None
-    emails: tuple[str, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Budget:
-    """A monthly limit on what carries the environment's tag. Told at 80 % spent and at 100 % forecast."""
-
-    monthly_usd: int
-    emails: tuple[str, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Environment:
-    """All settings of one environment, checked. `engine` holds the container's variables, by name."""
-
+    key: str
     name: str
     target: Processor
-    image: BuiltImage | PinnedImage
-    model: BuiltModel | PinnedModel
     instances: Instances
     model_download_timeout_seconds: int
     startup_timeout_seconds: int
+    invocation: RealTime | Asynchronous
     engine: tuple[tuple[str, str], ...]
-    ephemeral: bool
-    log_retention_days: int
+    scaling: Scaling | None
+    update: BlueGreen | Rolling
+    alarms: AlarmLimits
+    capture: DataCapture | None
+    bulk: Bulk | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecisionEndpoint(HostedEndpoint):
+    """Our own container: it answers decisions."""
+
+    image: BuiltImage | PinnedImage
+    model: BuiltModel | PinnedModel
+
+
+@dataclass(frozen=True, kw_only=True)
+class StandardEndpoint(HostedEndpoint):
+    """The llama.cpp container of AWS, unmodified: it answers chat completions."""
+
+    image: AwsImage | PinnedImage
+    model: BuiltModel | PinnedModel | HubModel
+
+
+Endpoint: TypeAlias = "DecisionEndpoint | StandardEndpoint"

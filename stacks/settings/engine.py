@@ -1,6 +1,7 @@
-"""Reads the engine's settings and turns them into the container's variables (docs/interfaces.md section 2).
+"""Reads the engine's settings and turns them into the decision container's variables (docs/interfaces.md section 2).
 
-A setting that is left out is left to the container and the model's manifest. Model path, host and port are SageMaker's.
+A setting that is left out is left to the container and the model's manifest, but for what goes with the default
+instances. Model path, host and port are SageMaker's.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from stacks.instance_types import Processor
-from stacks.setting_fields import Fields
+from stacks.settings.fields import Fields
 
 _NUMBERS: Mapping[str, tuple[int, int | None]] = {
     "deadline_seconds": (1, 59),  # InvokeEndpoint gives up after 60
@@ -30,21 +31,34 @@ _WORDS: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 # The names stand here again, because synth runs without the container's code; a test holds the two lists together.
 _LIKELIHOOD = ("likelihood", "likelihood-v1")
+# An asynchronous caller waits an hour at most.
+_ASYNCHRONOUS_DEADLINE = (1, 3600)
 
 
-def engine_variables(engine: Fields, *, target: Processor) -> tuple[tuple[str, str], ...]:
-    """DECISION_* variables by name, as SageMaker takes them: all strings."""
+def engine_variables(
+    engine: Fields, *, target: Processor, defaults: Mapping[str, int], asynchronous: bool
+) -> tuple[tuple[str, str], ...]:
+    """DECISION_* variables by name, as SageMaker takes them: all strings. defaults: by setting."""
     engine.closed(*_NUMBERS, *_WORDS)
-    values = {key: str(engine.number(key, *limits)) for key, limits in _NUMBERS.items() if engine.has(key)}
+    limits = {**_NUMBERS, "deadline_seconds": _ASYNCHRONOUS_DEADLINE} if asynchronous else _NUMBERS
+    values = {key: str(value) for key, value in defaults.items()}
+    values |= {key: str(engine.number(key, *limits[key])) for key in limits if engine.has(key)}
     values |= {key: engine.word(key, allowed) for key, allowed in _WORDS.items() if engine.has(key)}
     if {"readout", "prompt_version"} <= values.keys():
         _check_pair(engine, readout=values["readout"], prompt_version=values["prompt_version"])
-    layers = values.get("n_gpu_layers", "0")
-    if target == "cpu" and layers != "0":
-        raise engine.error("n_gpu_layers", "container.target is 'cpu', which has no GPU; 0 allowed")
-    if target == "cuda" and layers == "0":
-        raise engine.error("n_gpu_layers", "container.target is 'cuda' and no layer would run on it. Remedy: -1 (all)")
+    check_layers(engine, target=target)
     return tuple((f"DECISION_{key.upper()}", values[key]) for key in sorted(values))
+
+
+def check_layers(engine: Fields, *, target: Processor) -> None:
+    """Layers go on a GPU, and a GPU that none goes on is paid for in vain."""
+    if not engine.has("n_gpu_layers"):
+        return
+    layers = engine.number("n_gpu_layers", *_NUMBERS["n_gpu_layers"])
+    if target == "cpu" and layers != 0:
+        raise engine.error("n_gpu_layers", "container.target is 'cpu', which has no GPU; 0 allowed")
+    if target == "cuda" and layers == 0:
+        raise engine.error("n_gpu_layers", "container.target is 'cuda' and no layer would run on it. Remedy: -1 (all)")
 
 
 def _check_pair(engine: Fields, *, readout: str, prompt_version: str) -> None:
