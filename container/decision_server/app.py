@@ -6,7 +6,7 @@ import logging
 import select
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from flask import Flask, Response, request
@@ -18,6 +18,7 @@ from decision_server.lifecycle import Lifecycle, State
 from decision_server.metrics import CONTENT_TYPE as METRICS_CONTENT_TYPE
 from decision_server.metrics import Metrics
 from decision_server.request_body import read_body
+from decision_server.request_log import LoggedAnswer, RequestLog
 from decision_server.wire.decision_bodies import DecisionRequest, read_request
 from decision_server.wire.dialects import check_content_encoding, check_media_type
 from decision_server.wire.error_bodies import CONTENT_TYPE, error_body, error_headers
@@ -30,8 +31,14 @@ _SCORING_ROUTES = ("/invocations", "/v1/decisions")
 class Answering(Protocol):
     """What the routes need of the loaded server."""
 
-    def answer(self, asked: DecisionRequest, *, received: float, deadline: float, gone: Callable[[], bool]) -> bytes:
-        """The answer's JSON. Raises Refusal."""
+    @property
+    def queue_depth(self) -> int:
+        """Requests waiting or running now."""
+
+    def answer(
+        self, asked: DecisionRequest, *, received: float, deadline: float, gone: Callable[[], bool]
+    ) -> LoggedAnswer:
+        """Raises Refusal."""
 
 
 def create_app(config: Config, lifecycle: Lifecycle[Any], metrics: Metrics) -> Flask:
@@ -52,10 +59,12 @@ def create_app(config: Config, lifecycle: Lifecycle[Any], metrics: Metrics) -> F
     def score() -> Response:
         received = time.monotonic()
         request_id = uuid.uuid4().hex
+        told = RequestLog(request_id=request_id)
+        facts: Mapping[str, object] = {}
         try:
-            body = _answer(config, lifecycle.parts, received)
-            response = Response(body, 200, {"Content-Type": CONTENT_TYPE, "X-Request-Id": request_id})
-            code = "ok"
+            answer = _answer(config, lifecycle.parts, received, told)
+            response = Response(answer.body, 200, {"Content-Type": CONTENT_TYPE, "X-Request-Id": request_id})
+            code, facts = "ok", answer.facts
         except Refusal as refusal:
             response, code = _refused(refusal, request_id), refusal.code
         except Exception:  # noqa: BLE001 - the border: any fault is logged with its trace, and the caller gets its id
@@ -63,8 +72,10 @@ def create_app(config: Config, lifecycle: Lifecycle[Any], metrics: Metrics) -> F
             response, code = _refused(_internal(), request_id), "internal"
         seconds = time.monotonic() - received
         metrics.answered(response.status_code, code, seconds)
-        facts = {"request_id": request_id, "status": response.status_code, "code": code, "seconds": round(seconds, 4)}
-        _log.info("answered", extra={"facts": facts})
+        line = told.facts(
+            status=response.status_code, code=code, seconds=seconds, prefixes=metrics.prefix_changes(), answer=facts
+        )
+        _log.info("answered", extra={"facts": line})
         return response
 
     for path in _SCORING_ROUTES:
@@ -80,7 +91,8 @@ def create_app(config: Config, lifecycle: Lifecycle[Any], metrics: Metrics) -> F
     return app
 
 
-def _answer(config: Config, parts: Answering, received: float) -> bytes:
+def _answer(config: Config, parts: Answering, received: float, told: RequestLog) -> LoggedAnswer:
+    told.queue_depth = parts.queue_depth
     environ = request.environ
     check_media_type(environ.get("CONTENT_TYPE"))
     check_content_encoding(environ.get("HTTP_CONTENT_ENCODING"))
@@ -91,6 +103,7 @@ def _answer(config: Config, parts: Answering, received: float) -> bytes:
         timeout_seconds=config.read_timeout_seconds,
     )
     asked = read_request(parse(body), max_decisions=config.max_decisions)
+    told.dialect, told.decisions = asked.dialect, len(asked.decisions)
     deadline = received + config.deadline_seconds
     return parts.answer(asked, received=received, deadline=deadline, gone=_gone(environ.get("gunicorn.socket")))
 

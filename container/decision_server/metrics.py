@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Mapping
 
 from prometheus_client import (
@@ -48,6 +49,15 @@ class _Prefixes(Collector):
         yield GaugeMetricFamily("decision_kept_prefix_bytes", "What these copies take", value=counters.kept_bytes)
 
 
+def _counted(counters: PrefixCounters) -> dict[str, int]:
+    return {
+        "prefix_hits": counters.hits,
+        "prefix_partial_hits": counters.partial_hits,
+        "prefix_misses": counters.misses,
+        "prefix_evictions": counters.evictions,
+    }
+
+
 class Metrics:
     """Callers say what happened; the names and units are here."""
 
@@ -84,6 +94,9 @@ class Metrics:
             "decision_tokens_per_second", "Measured rate of evaluation, recent work first", registry=registry
         )
         self._engine = Info("decision_engine", "What the engine runs with", registry=registry)
+        self._prefixes: PrefixCounters | None = None
+        self._told_lock = threading.Lock()
+        self._told: dict[str, int] = {}
 
     def watch(
         self,
@@ -102,6 +115,17 @@ class Metrics:
     def watch_prefixes(self, counters: PrefixCounters) -> None:
         """Reads the engine's own counters whenever metrics are read."""
         self._registry.register(_Prefixes(counters))
+        self._prefixes = counters
+
+    def prefix_changes(self) -> dict[str, int]:
+        """What became of kept prefixes since the last call: added up over calls and servers, each counts once."""
+        with self._told_lock:
+            if self._prefixes is None:
+                return {}
+            now = _counted(self._prefixes)
+            changes = {name: count - self._told.get(name, 0) for name, count in now.items()}
+            self._told = now
+            return changes
 
     def describe_engine(self, facts: Mapping[str, object]) -> None:
         self._engine.info({name: str(value) for name, value in facts.items()})

@@ -19,6 +19,7 @@ from decision_server.metrics import Metrics
 from decision_server.model_errors import ContextOverflow, DecisionRefused
 from decision_server.plans import reading
 from decision_server.preparation import Prepared
+from decision_server.request_log import LoggedAnswer, answer_facts
 from decision_server.scheduler import Scheduler
 from decision_server.scoring import ScoringTask
 from decision_server.timings import Scored, batch_timing, timing
@@ -68,7 +69,14 @@ class DecisionService:
     def name(self) -> str:
         return self._model.name
 
-    def answer(self, request: DecisionRequest, *, received: float, deadline: float, gone: Callable[[], bool]) -> bytes:
+    @property
+    def queue_depth(self) -> int:
+        """Requests waiting or running now."""
+        return self._scheduler.admitted
+
+    def answer(
+        self, request: DecisionRequest, *, received: float, deadline: float, gone: Callable[[], bool]
+    ) -> LoggedAnswer:
         """received, deadline: on the clock of time.monotonic. Raises Refusal, EngineDied, EngineFailure."""
         with self._scheduler.admit(deadline=deadline) as ticket:
             asked = [
@@ -91,7 +99,9 @@ class DecisionService:
             for owner, one in enumerate(asked)
         ]
         self._metrics.decided(len(results), sum(_has_low_mass(result) for result in results))
-        return answer_body(request.dialect, results, batch_timing(scored, encode, total))
+        spent = batch_timing(scored, encode, total)
+        body = answer_body(request.dialect, results, spent)
+        return LoggedAnswer(body=body, facts=answer_facts(results, spent))
 
     def begin_drain(self) -> None:
         self._scheduler.begin_drain()

@@ -68,7 +68,7 @@ def serving(engine: FakeEngine) -> Iterator[Callable[..., Any]]:
     def ask(*decisions: Decision, dialect: Dialect = Dialect.DECISIONS) -> Any:
         now = time.monotonic()
         asked = DecisionRequest(dialect=dialect, decisions=decisions)
-        return json.loads(service.answer(asked, received=now, deadline=now + 30, gone=lambda: False))
+        return json.loads(service.answer(asked, received=now, deadline=now + 30, gone=lambda: False).body)
 
     try:
         yield ask

@@ -92,7 +92,7 @@ def serving(engine: FakeEngine, calibration: Calibration | None = None) -> Itera
     def ask(*decisions: Decision, seconds: float = 30) -> Any:
         now = time.monotonic()
         asked = DecisionRequest(dialect=Dialect.DECISIONS, decisions=decisions)
-        answer = json.loads(service.answer(asked, received=now, deadline=now + seconds, gone=lambda: False))
+        answer = json.loads(service.answer(asked, received=now, deadline=now + seconds, gone=lambda: False).body)
         return answer | {"metrics": metrics.text().decode()}
 
     try:
