@@ -1,0 +1,158 @@
+"""What SageMaker may do for one endpoint: the role of its instances and of its bulk jobs, with no right to spare.
+
+No `*` action. A `*` resource stands only where IAM knows no narrower one: the call that hands out registry tokens,
+those that only look at a VPC, and the instances' figures for CloudWatch, which a condition binds to their namespace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from aws_cdk import ArnFormat, Aws, Stack
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_logs as logs
+from constructs import Construct
+
+from stacks.endpoint_objects import EndpointObjects
+from stacks.network import VpcAccess
+from stacks.settings import Keys
+from stacks.statements import allow, may_log, may_read_below, may_use_data_key
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelObjects:
+    """Where SageMaker reads the model archive. prefix ends in "/"."""
+
+    bucket_arn: str
+    prefix: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class EndpointUses:
+    """What an endpoint does with its own objects in the artifact bucket."""
+
+    asynchronous: bool
+    capture: bool
+    bulk: bool
+
+
+def execution_role(
+    scope: Construct,
+    id_: str,
+    *,
+    model: ModelObjects | None,
+    repository_arn: str,
+    log_group: logs.ILogGroup,
+    bucket_arn: str,
+    objects: EndpointObjects,
+    uses: EndpointUses,
+    vpc: VpcAccess | None,
+    keys: Keys,
+    rollback_alarm_names: Sequence[str],
+) -> iam.Role:
+    """SageMaker, on the instances of endpoint and bulk jobs: reads model archives, pulls the image, writes the log and
+    figures of the instances, and what `uses` says of the endpoint's own objects in the artifact bucket.
+
+    model: None where the container downloads it from the hub. The whole prefix, not one key: while an update runs, and
+    after one is rolled back, instances still start from the key before; and a policy that never changes cannot lag
+    behind a model that needs it.
+    """
+    role = iam.Role(scope, id_, assumed_by=iam.ServicePrincipal("sagemaker.amazonaws.com"))
+    if model is not None:
+        may_read_below(role, model.bucket_arn, model.prefix)
+    allow(
+        role, ["ecr:BatchCheckLayerAvailability", "ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer"], [repository_arn]
+    )
+    allow(role, ["ecr:GetAuthorizationToken"], ["*"])
+    may_log(role, log_group, "logs:DescribeLogStreams")
+    namespaces = ["/aws/sagemaker/Endpoints"]
+    if uses.bulk:
+        namespaces.append("/aws/sagemaker/TransformJobs")
+        _may_log_transform_jobs(role)
+    # CloudWatch knows no resource for it; the namespaces are those of the instances' own figures.
+    allow(role, ["cloudwatch:PutMetricData"], ["*"], StringEquals={"cloudwatch:namespace": namespaces})
+    if rollback_alarm_names:
+        # SageMaker looks at them with this role while an update bakes.
+        allow(role, ["cloudwatch:DescribeAlarms"], [_alarm_arn(role, each) for each in rollback_alarm_names])
+    _may_use_objects(role, bucket_arn, objects, uses)
+    if vpc is not None:
+        _may_join_vpc(role, vpc)
+    if keys.data is not None:
+        may_use_data_key(role, keys.data, writes=uses.asynchronous or uses.capture or uses.bulk)
+    if keys.volume is not None:
+        # For the volumes that EC2 attaches, and for nobody else.
+        allow(role, ["kms:CreateGrant"], [keys.volume], Bool={"kms:GrantIsForAWSResource": "true"})
+        allow(role, ["kms:DescribeKey"], [keys.volume])
+    return role
+
+
+def _may_use_objects(role: iam.Role, bucket_arn: str, objects: EndpointObjects, uses: EndpointUses) -> None:
+    inputs, outputs = [], []
+    if uses.asynchronous:
+        inputs.append(objects.async_input)
+        outputs += [objects.async_output, objects.async_failures]
+    if uses.bulk:
+        inputs.append(objects.bulk_input)
+        outputs.append(objects.bulk_output)
+    if uses.capture:
+        outputs.append(objects.capture)
+    for prefix in inputs:
+        may_read_below(role, bucket_arn, prefix)
+    if outputs:
+        allow(role, ["s3:PutObject", "s3:AbortMultipartUpload"], [f"{bucket_arn}/{prefix}*" for prefix in outputs])
+
+
+def _may_join_vpc(role: iam.Role, vpc: VpcAccess) -> None:
+    """The calls that SageMaker documents for VpcConfig. Those that change something are bound to the given subnets."""
+
+    def arn(kind: str, name: str, *, account: str) -> str:
+        return Stack.of(role).format_arn(service="ec2", account=account, resource=kind, resource_name=name)
+
+    interfaces = arn("network-interface", "*", account=Aws.ACCOUNT_ID)
+    # A shared VPC belongs to another account. The ids are unique, whoever owns them.
+    subnets = [arn("subnet", each, account="*") for each in vpc.subnet_ids]
+    groups = [arn("security-group", each, account="*") for each in vpc.security_group_ids]
+    allow(role, ["ec2:CreateNetworkInterface"], [interfaces, *subnets, *groups])
+    allow(
+        role,
+        [
+            "ec2:CreateNetworkInterfacePermission",
+            "ec2:DeleteNetworkInterface",
+            "ec2:DeleteNetworkInterfacePermission",
+        ],
+        [interfaces],
+        ArnEquals={"ec2:Subnet": subnets},
+    )
+    allow(  # EC2 knows no resource for what only looks
+        role,
+        [
+            "ec2:DescribeDhcpOptions",
+            "ec2:DescribeNetworkInterfaces",
+            "ec2:DescribeSecurityGroups",
+            "ec2:DescribeSubnets",
+            "ec2:DescribeVpcs",
+        ],
+        ["*"],
+    )
+
+
+def _may_log_transform_jobs(role: iam.Role) -> None:
+    """The one log group that SageMaker uses for all bulk jobs of the account, and makes where it is missing."""
+    group = Stack.of(role).format_arn(
+        service="logs",
+        resource="log-group",
+        resource_name="/aws/sagemaker/TransformJobs",
+        arn_format=ArnFormat.COLON_RESOURCE_NAME,
+    )
+    allow(
+        role,
+        ["logs:CreateLogGroup", "logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents"],
+        [group, f"{group}:*"],
+    )
+
+
+def _alarm_arn(role: iam.Role, name: str) -> str:
+    return Stack.of(role).format_arn(
+        service="cloudwatch", resource="alarm", resource_name=name, arn_format=ArnFormat.COLON_RESOURCE_NAME
+    )
