@@ -16,6 +16,8 @@ from local.watch import watching
 from local.workspace import Workspace
 
 ENVIRONMENT = "local"
+# What the demo asks. An environment may have more endpoints; each is a stack of the same name.
+STACK = f"decision-{ENVIRONMENT}-scoring"
 
 
 class CommandFailed(Exception):
@@ -55,7 +57,7 @@ def up(workspace: Workspace, *, port: int | None, console: Console) -> Deploymen
     except cdk.CdkFailed as error:
         _explain(error, workspace, emulator.url, known, console)
         raise CommandFailed from error
-    endpoint = output(emulator.url, "EndpointName")
+    endpoint = output(emulator.url, STACK, "EndpointName")
     status = aws.client("sagemaker", emulator.url).describe_endpoint(EndpointName=endpoint)["EndpointStatus"]
     if status != "InService":
         console.plain(f"endpoint {endpoint} is {status}, not InService; logs: python -m local logs endpoints")
@@ -135,7 +137,7 @@ def ask(workspace: Workspace, *, console: Console) -> None:
     emulator = emulator_process.find(workspace)
     if emulator is None:
         raise emulator_process.EmulatorError("no emulator runs. Start one: make up")
-    ask_everything(emulator.url, output(emulator.url, "EndpointName"), console)
+    ask_everything(emulator.url, output(emulator.url, STACK, "EndpointName"), console)
 
 
 def print_exports(deployment: Deployment, console: Console) -> None:

@@ -60,10 +60,10 @@ def left_behind(url: str) -> list[str]:
     return lines
 
 
-def output(url: str, key: str) -> str:
-    """The value of an output of whichever stack has it."""
-    for stack in aws.client("cloudformation", url).describe_stacks()["Stacks"]:
-        for each in stack.get("Outputs", []):
-            if each["OutputKey"] == key:
-                return str(each["OutputValue"])
-    raise LookupError(f"no stack has an output {key}")
+def output(url: str, stack: str, key: str) -> str:
+    """The value of an output of a stack."""
+    (described,) = aws.client("cloudformation", url).describe_stacks(StackName=stack)["Stacks"]
+    for each in described.get("Outputs", []):
+        if each["OutputKey"] == key:
+            return str(each["OutputValue"])
+    raise LookupError(f"stack {stack} has no output {key}")
