@@ -1,0 +1,1 @@
+"""What a caller runs: `python -m client`."""

@@ -1,0 +1,91 @@
+"""One line of a JSON Lines file → a JSON object, as strictly as the server reads a body (contract 8). Knows nothing of
+decisions.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+MAX_DEPTH = 64
+
+
+class BadLine(ValueError):
+    """Why a line cannot be asked. field: the place in its object, or None for the line as a whole."""
+
+    def __init__(self, message: str, *, field: str | None = None) -> None:
+        super().__init__(f"{field}: {message}" if field else message)
+        self.field = field
+
+
+def read_object(line: bytes) -> dict[str, Any]:
+    """line: without its line break. Raises BadLine."""
+    if not line.strip():
+        raise BadLine("empty; remove it")
+    try:
+        text = line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise BadLine(f"byte {error.start} is not UTF-8; write the file as UTF-8") from error
+    if text.startswith("\ufeff"):
+        raise BadLine("begins with a byte order mark; write the file without it")
+    try:
+        value = json.loads(text, object_pairs_hook=_object)
+    except BadLine:
+        raise
+    except RecursionError as error:
+        raise _too_deep() from error
+    except json.JSONDecodeError as error:
+        raise BadLine(f"not JSON: {error.msg} at column {error.colno}") from error
+    except ValueError as error:  # an integer of more digits than Python reads
+        raise BadLine(f"not JSON that can be read: {error}") from error
+    if not isinstance(value, dict):
+        raise BadLine(f"{type_name(value)}; an object is needed")
+    _check(value, "", 1)
+    return value
+
+
+def type_name(value: object) -> str:
+    """What JSON calls it, with an article."""
+    names: dict[type, str] = {dict: "an object", list: "a list", str: "a string", bool: "a boolean", type(None): "null"}
+    return names.get(type(value), "a number")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    built = dict(pairs)
+    if len(built) != len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise BadLine(f"the key {twice[:60]!r} stands more than once in one object; send each key once")
+    return built
+
+
+def _check(value: object, place: str, depth: int) -> None:
+    if depth > MAX_DEPTH + 1:
+        raise _too_deep()
+    match value:
+        case str():
+            _check_text(value, place)
+        case float() if not math.isfinite(value):
+            raise BadLine(f"{value}; only finite numbers are allowed", field=place)
+        case dict():
+            for key, inner in value.items():
+                _check_text(key, place)
+                _check(inner, f"{place}.{key}" if place else key, depth + 1)
+        case list():
+            for index, inner in enumerate(value):
+                _check(inner, f"{place}[{index}]", depth + 1)
+
+
+def _check_text(text: str, place: str) -> None:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise BadLine(
+            f"holds half of a surrogate pair at character {error.start}; escape characters as whole pairs",
+            field=place or None,
+        ) from error
+
+
+def _too_deep() -> BadLine:
+    return BadLine(f"nests deeper than {MAX_DEPTH} levels; flatten it")
