@@ -12,12 +12,14 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from local.emulator import ecr_images, variants
+from local.emulator.async_invocations import AsyncInvocations
 from local.emulator.aws_errors import validation
 from local.emulator.descriptions import described
 from local.emulator.ecr_images import ResolveImage
 from local.emulator.endpoints import EndpointManager
 from local.emulator.records import EndpointConfigRecord, ModelRecord, VariantPlan
 from local.emulator.scope import Scope
+from local.emulator.transform_jobs import TransformJobs
 
 T = TypeVar("T")
 ObjectExists = Callable[[str], bool]
@@ -25,10 +27,17 @@ ObjectExists = Callable[[str], bool]
 
 class ControlPlane:
     def __init__(
-        self, scope: Scope, *, endpoints: EndpointManager, resolve_image: ResolveImage, object_exists: ObjectExists
+        self,
+        scope: Scope,
+        *,
+        endpoints: EndpointManager,
+        transforms: TransformJobs,
+        queue: AsyncInvocations,
+        resolve_image: ResolveImage,
+        object_exists: ObjectExists,
     ) -> None:
         self.scope = scope
-        self.endpoints = endpoints
+        self.endpoints, self.transforms, self.queue = endpoints, transforms, queue
         self._resolve_image, self._object_exists = resolve_image, object_exists
         self._lock = threading.RLock()
         self._models: dict[str, ModelRecord] = {}
@@ -160,12 +169,23 @@ class ControlPlane:
         ]
         return {"Endpoints": endpoints}
 
+    def async_config(self, endpoint: str) -> dict[str, Any] | None:
+        """The AsyncInferenceConfig of the endpoint's present configuration; None for real-time hosting."""
+        with self._lock:
+            config = self._configs.get(self.endpoints.get(endpoint).config_name)
+        return config.request.get("AsyncInferenceConfig") if config else None
+
+    # --- transform jobs
+
+    def create_transform_job(self, request: dict[str, Any]) -> dict[str, Any]:
+        return self.transforms.create(request, self._model)
+
     def list_tags(self, request: dict[str, Any]) -> dict[str, Any]:
         arn = request["ResourceArn"]
         with self._lock:
             tags = {model.arn: model.request.get("Tags", []) for model in self._models.values()}
             tags |= {config.arn: config.request.get("Tags", []) for config in self._configs.values()}
-        tags |= {record.arn: record.tags for record in self.endpoints.all()}
+        tags |= {record.arn: record.tags for record in self.endpoints.all()} | self.transforms.tags()
         if arn not in tags:
             raise validation(f"Could not find resource {arn}.")
         return {"Tags": tags[arn]}

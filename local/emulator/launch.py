@@ -1,5 +1,5 @@
-"""Makes an endpoint's container run: image pulled, model unpacked, process started, healthy. Knows no states of
-endpoints.
+"""Makes a container run: image pulled, model unpacked, process started, healthy. Knows no states of endpoints or
+transform jobs.
 """
 
 from __future__ import annotations
@@ -41,17 +41,45 @@ class ContainerTools:
     base_env: Mapping[str, str]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where a container's log goes, and what SageMaker calls the container's user when it does not get well."""
+
+    group: str
+    stream: str
+    file: Path
+    user: str
+    instance: str
+
+
 def launch(
     tools: ContainerTools, scope: Scope, endpoint: str, plan: VariantPlan, cancelled: Callable[[], bool]
 ) -> Container:
-    """Pulls, unpacks, starts, waits for health. Raises LaunchError; then nothing is left running or unpacked."""
-    instance = f"i-{uuid.uuid4().hex[:17]}"
-    group, stream = f"/aws/sagemaker/Endpoints/{endpoint}", f"{plan.name}/{instance}"
-    sink = LogSink(
-        path=tools.logs / "endpoints" / f"{endpoint}-{plan.name}-{instance}.log",
-        also=tools.log_writer(scope, group, stream),
+    """The container of an endpoint's variant; started again when it ends. Raises LaunchError."""
+    instance = new_instance()
+    place = Place(
+        group=f"/aws/sagemaker/Endpoints/{endpoint}",
+        stream=f"{plan.name}/{instance}",
+        file=tools.logs / "endpoints" / f"{endpoint}-{plan.name}-{instance}.log",
+        user=f"production variant {plan.name}",
+        instance=instance,
     )
-    folder = tools.work / instance
+    container = start(tools, scope, place, plan, cancelled)
+    container.keep_alive()
+    return container
+
+
+def new_instance() -> str:
+    return f"i-{uuid.uuid4().hex[:17]}"
+
+
+def start(
+    tools: ContainerTools, scope: Scope, place: Place, plan: VariantPlan, cancelled: Callable[[], bool]
+) -> Container:
+    """Pulls, unpacks, starts, waits for health. Raises LaunchError; then nothing is left running or unpacked."""
+    group, stream = place.group, place.stream
+    sink = LogSink(path=place.file, also=tools.log_writer(scope, group, stream))
+    folder = tools.work / place.instance
     try:
         image = tools.prepare(plan.image)
         if plan.model_data_url:
@@ -76,10 +104,9 @@ def launch(
         tail = "\n".join(sink.tail()[-12:])
         container.stop()
         raise LaunchError(
-            f"The primary container for production variant {plan.name} did not pass the ping health check. "
+            f"The primary container for {place.user} did not pass the ping health check. "
             f"Please check CloudWatch logs for this endpoint. ({error}; log group {group}, stream {stream})\n{tail}"
         ) from error
-    container.keep_alive()
     return container
 
 

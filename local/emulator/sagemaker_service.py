@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import unquote
 
-from local.emulator import api_shapes, runtime_front
+from local.emulator import api_shapes, async_invocations, runtime_front
 from local.emulator.aws_errors import AwsError, Response, ok
 from local.emulator.control_plane import ControlPlane
 from local.emulator.host import HttpRequest, current_scope
@@ -31,6 +31,10 @@ OPERATIONS: dict[str, Operation] = {
     "DescribeEndpoint": ControlPlane.describe_endpoint,
     "DeleteEndpoint": ControlPlane.delete_endpoint,
     "ListEndpoints": ControlPlane.list_endpoints,
+    "CreateTransformJob": ControlPlane.create_transform_job,
+    "DescribeTransformJob": lambda plane, request: plane.transforms.describe(request),
+    "StopTransformJob": lambda plane, request: plane.transforms.stop(request),
+    "ListTransformJobs": lambda plane, request: plane.transforms.list(request),
     "ListTags": ControlPlane.list_tags,
 }
 
@@ -53,10 +57,14 @@ class SageMakerService:
     def answer(self, request: HttpRequest) -> Response:
         path = request.path
         if found := runtime_front.INVOCATION_PATH.fullmatch(path):
-            plane = self.plane()
-            return runtime_front.invoke(
-                plane.scope, unquote(found["name"]), request.headers, request.body, find=plane.endpoints.serving
-            )
+            plane, name = self.plane(), unquote(found["name"])
+            if plane.endpoints.serving(name)[0] and plane.async_config(name):
+                raise AwsError("ValidationError", f"Endpoint {name} is asynchronous; use InvokeEndpointAsync.")
+            return runtime_front.invoke(plane.scope, name, request.headers, request.body, find=plane.endpoints.serving)
+        if found := async_invocations.INVOCATION_PATH.fullmatch(path):
+            plane, name = self.plane(), unquote(found["name"])
+            known = plane.endpoints.serving(name)[0] is not None
+            return plane.queue.invoke(name, request.headers, request.body, plane.async_config(name) if known else None)
         if runtime_front.STREAM_PATH.fullmatch(path):
             raise AwsError("ValidationError", "Response streaming is not emulated; use InvokeEndpoint.")
         name = request.headers.get("x-amz-target", "").rpartition(".")[2]
@@ -85,4 +93,6 @@ class SageMakerService:
         with self._lock:
             planes, self._planes = list(self._planes.values()), {}
         for plane in planes:
+            plane.queue.close()
+            plane.transforms.close()
             plane.endpoints.close()
