@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from benchmarks.memory import MemoryWatch
 from benchmarks.processes import OpenAiServer, OwnServer, PeerProcess, ProcessFailed, Watched
 from benchmarks.workloads import FRESH, LIMIT_DEFAULT, LIMIT_OWN, OPENAI, OURS, RESTORED, Asked, Request
 
@@ -52,6 +53,7 @@ class Field:
     own: PeerProcess
     default: PeerProcess
     openai: OpenAiServer | None
+    memory: MemoryWatch
     absent: dict[str, str] = field(default_factory=dict)
     idle: Idle = field(default_factory=Idle)
 
@@ -67,7 +69,8 @@ class Field:
             started.append(default)
             server = OwnServer(model, folder / "server.log", n_ctx=n_ctx)
             started.append(server)
-            made = cls(own_server=server, own=own, default=default, openai=None)
+            memory = MemoryWatch(server.worker_pid, lambda: server.caller.get("/metrics").body.decode())
+            made = cls(own_server=server, own=own, default=default, openai=None, memory=memory)
             try:
                 made.openai = OpenAiServer(model, folder / "openai.log", n_ctx=n_ctx, n_threads=n_threads)
                 made._check_openai()
@@ -117,6 +120,8 @@ class Field:
         answers = [one[name](request, plan) for request, plan in zip(requests, plans, strict=True)]
         self.idle.measured_seconds += time.perf_counter() - began
         self.idle.others_cpu_seconds += sum(process.cpu_seconds() for process in others) - before
+        if name == OURS:
+            self.memory.note()
         return answers
 
     def _settle(self, others: Sequence[Watched]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import random
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
@@ -24,7 +23,6 @@ _RATIOS = (
     ("ours", "limit_own"), ("ours", "limit_default"), ("fresh", "ours"), ("restored", "ours"), ("ours", "openai"),
     ("openai", "ours"),
 )  # fmt: skip
-_KEPT = re.compile(r"^decision_kept_prefix_bytes ([\d.e+]+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +56,7 @@ def run(
         if "exactness" in plan.workloads:
             say(f"{name}: the same decisions on every path")
             results["exactness"] = exactness.compare(field, random.Random(plan.seed))
-        results["memory"] = _memory(field.own_server, model, field.own.facts["cache_bytes"])
+        results["memory"] = _memory(field, model)
         bodies = _bodies(field.prepare, random.Random(f"{plan.seed} callers"))
         results["noise"] = asdict(field.idle) | {"idle_share": field.idle.share}
         others, stolen = foreign.share(field.cpu_seconds() + machine.own_cpu_seconds() - own_before)
@@ -103,21 +101,18 @@ def _measure(workload: Workload, field: Field, plan: Plan, results: dict[str, An
     results["parts"] |= summary(workload, measured, seed=plan.seed)
 
 
-def _memory(server: OwnServer, model: Path, cache_bytes: int) -> dict[str, float]:
+def _memory(field: Field, model: Path) -> dict[str, float]:
     """Peak of the process that holds the engine, and what its parent shares with nobody."""
-    metrics = server.caller.get("/metrics").body.decode()
-    kept = _KEPT.search(metrics)
-    kept_bytes = int(float(kept.group(1))) if kept else 0
-    worker = machine.peak_memory(server.worker_pid)
-    master = machine.private_memory(server.process.pid)
-    file = model.stat().st_size
+    peak = field.memory.highest
+    master = machine.private_memory(field.own_server.process.pid)
+    file, cache = model.stat().st_size, field.own.facts["cache_bytes"]
     return {
-        "worker_peak_mb": worker / 1e6,
+        "worker_peak_mb": peak.worker / 1e6,
         "master_private_mb": master / 1e6,
         "model_file_mb": file / 1e6,
-        "cache_mb": cache_bytes / 1e6,
-        "kept_prefixes_mb": kept_bytes / 1e6,
-        "beyond_mb": (worker + master - file - cache_bytes - kept_bytes) / 1e6,
+        "cache_mb": cache / 1e6,
+        "kept_prefixes_mb": peak.kept / 1e6,
+        "beyond_mb": (peak.beyond + master - file - cache) / 1e6,
     }
 
 

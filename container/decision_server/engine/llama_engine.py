@@ -117,7 +117,7 @@ class LlamaEngine:
             decode_began = time.perf_counter()
             self._sequence.extend(task.tokens, end)
             if end in stops and self._kept.wants(self._sequence.computed):
-                self._kept.add(self._sequence.copy_out())
+                self._keep()
             share = max(0, min(end, shared) - done) / (end - done)
             prefix_seconds += share * (time.perf_counter() - decode_began)
             done = end
@@ -170,7 +170,11 @@ class LlamaEngine:
             return
         shared = held.upto(self._shared)
         if self._kept.wants(shared) and self._sequence.cut_back(self._shared):
-            self._kept.add(self._sequence.copy_out())
+            self._keep()
+
+    def _keep(self) -> None:
+        self._kept.make_room(self._sequence.computed)
+        self._kept.add(self._sequence.copy_out())
 
     def _count(self, task: ScoringTask, start: int) -> None:
         attainable = self.reuse.attainable(task)

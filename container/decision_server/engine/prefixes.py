@@ -46,16 +46,19 @@ class KeptPrefixes:
                 return False
         return True
 
-    def add(self, prefix: Kept) -> None:
-        covered = [one for one in self._kept if self._covers(prefix.computed, one.computed)]
-        for one in covered:
+    def make_room(self, computed: Computed) -> None:
+        """Lets go of what a copy of this prefix replaces, before it is made: memory never holds both."""
+        for one in [one for one in self._kept if self._covers(computed, one.computed)]:
             self._remove(one)
+        while len(self._kept) >= self._capacity:
+            self._remove(self._kept[0])
+            self._counters.evictions += 1
+
+    def add(self, prefix: Kept) -> None:
+        """Needs room."""
         self._kept.append(prefix)
         self._counters.kept_prefixes += 1
         self._counters.kept_bytes += prefix.memory.nbytes
-        while len(self._kept) > self._capacity:
-            self._remove(self._kept[0])
-            self._counters.evictions += 1
 
     def best(self, task: ScoringTask) -> tuple[int, Kept | None]:
         """The copy that serves the task best, and how many of the task's first tokens it holds."""
