@@ -52,8 +52,8 @@ def start(workspace: Workspace, *, port: int, runner: str | None = None) -> Runn
     workspace.logs.mkdir(parents=True)
     log = workspace.logs / "emulator.log"
     command = [
-        str(workspace.emulator_python), "-m", "local.emulator", "--state", str(workspace.state),
-        "--cache", str(workspace.cache), "--port", str(port), "--path", os.pathsep.join(map(str, workspace.tool_path)),
+        str(workspace.emulator_python), *_identity(workspace), str(workspace.cache),
+        "--port", str(port), "--path", os.pathsep.join(map(str, workspace.tool_path)),
     ]  # fmt: skip
     if runner:
         command += ["--runner", runner]
@@ -132,18 +132,35 @@ def _is_ours(workspace: Workspace, pid: int) -> bool:
         os.kill(pid, 0)
     except (ProcessLookupError, PermissionError):
         return False
-    command = _command_line(pid)
-    return "local.emulator" in command and str(workspace.state) in command
+    return _has_arguments(_command_line(pid), _identity(workspace))
 
 
-def _command_line(pid: int) -> str:
-    proc = Path(f"/proc/{pid}/cmdline")
-    if proc.parent.parent.joinpath("self").exists():
+def _identity(workspace: Workspace) -> list[str]:
+    """Arguments that the emulator of this workspace has, one after the other, and no other program."""
+    return ["-m", "local.emulator", "--state", str(workspace.state), "--cache"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommandLine:
+    text: str
+    separator: str
+
+
+def _command_line(pid: int) -> CommandLine:
+    if Path("/proc/self").exists():
         try:
-            return proc.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            text = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
         except OSError:
-            return ""
-    return subprocess.run(["ps", "-o", "command=", "-p", str(pid)], capture_output=True, text=True, check=False).stdout
+            text = ""
+        return CommandLine(text=text, separator="\0")
+    # macOS has no /proc. A blank in a path looks like one between arguments here, in the identity as well.
+    done = subprocess.run(["ps", "-ww", "-o", "command=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    return CommandLine(text=done.stdout, separator=" ")
+
+
+def _has_arguments(line: CommandLine, wanted: list[str]) -> bool:
+    """Whole arguments, in this order, never the beginning of a longer one: the folder `up` is not in `up2`."""
+    return line.separator.join(["", *wanted, ""]) in line.text
 
 
 def _pid_file(workspace: Workspace) -> Path:

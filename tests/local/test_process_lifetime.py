@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -73,6 +74,32 @@ def test_a_pid_that_belongs_to_another_program_by_now_is_neither_found_nor_ended
         assert other.poll() is None
         other.kill()
     assert not workspace.state.exists()
+
+
+@pytest.mark.parametrize("proc", [True, False], ids=["proc", "ps"])
+@pytest.mark.parametrize(("suffix", "ours"), [("", True), ("2", False), ("-other", False), ("/logs", False)])
+def test_the_emulator_of_a_folder_whose_name_only_begins_alike_is_not_ours(
+    suffix: str, ours: bool, proc: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = Workspace(root=CHECKOUT, name=f"tests-alike-{os.getpid()}")
+    if not proc:
+        own = Path.exists
+        monkeypatch.setattr(Path, "exists", lambda path: str(path) != "/proc/self" and own(path))
+    sleep = "import sys, time; print('up', flush=True); time.sleep(600)"
+    arguments = ["-m", "local.emulator", "--state", f"{workspace.state}{suffix}", "--cache", str(workspace.cache)]
+    with subprocess.Popen([sys.executable, "-c", sleep, *arguments], stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline()
+            workspace.logs.mkdir(parents=True)
+            (workspace.state / "emulator.json").write_text(json.dumps({"pid": process.pid, "port": 1}))
+            assert (emulator_process.find(workspace) is not None) is ours
+            if not ours:
+                emulator_process.stop(workspace)
+                assert process.poll() is None
+        finally:
+            process.kill()
+            shutil.rmtree(workspace.state, ignore_errors=True)
 
 
 def test_a_wanted_port_that_is_taken_is_refused_and_the_usual_one_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
