@@ -1,4 +1,5 @@
-"""The steps of container/buildspec.yml: log in, build and push unless the registry holds the image, check, record.
+"""The steps of container/buildspec.yml: log in, build (or copy) and push unless the registry holds the image, check,
+record.
 
 Runs in CodeBuild and in the local executor: needs boto3 and a `docker` command line. Not part of the image.
 """
@@ -25,7 +26,7 @@ _PATTERNS = {
     "BASE_IMAGE": r"public\.ecr\.aws/[a-z0-9._/-]+@sha256:[0-9a-f]{64}",
     "REPOSITORY_NAME": r"[a-z0-9][a-z0-9._/-]*",
     "REPOSITORY_URI": r"[^@\s]+",
-    "TARGET": r"cpu|cuda",
+    "TARGET": r"(standard-)?(cpu|cuda)",
     "TRIGGER": r"[0-9a-f]{64}",
 }
 
@@ -44,6 +45,11 @@ class Build:
     repository_uri: str
     target: str
     trigger: str
+
+    @property
+    def copies(self) -> bool:
+        """Whether the image is the base image itself."""
+        return self.target.startswith("standard-")
 
     @property
     def tag(self) -> str:
@@ -105,6 +111,19 @@ def build_and_push(build: Build) -> None:
     if find(boto3.client("ecr"), build) is not None:
         print(f"{build.tagged} is in the registry already: nothing to build")
         return
+    if build.copies:
+        # By digest: docker checks what it gets against it.
+        docker("pull", "--platform", PLATFORM, build.base_image)
+        docker("tag", build.base_image, build.tagged)
+    else:
+        build_image(build)
+    platform = docker("image", "inspect", "--format", "{{.Os}}/{{.Architecture}}", build.tagged, capture=True)
+    if platform != PLATFORM:
+        raise ImageError(f"{build.tagged}: platform {platform!r} built; {PLATFORM!r} needed")
+    docker("push", build.tagged)
+
+
+def build_image(build: Build) -> None:
     docker(
         "build",
         # An attestation turns the pushed manifest into an index, which SageMaker refuses.
@@ -122,10 +141,6 @@ def build_and_push(build: Build) -> None:
         "container/Dockerfile",
         "container",
     )
-    platform = docker("image", "inspect", "--format", "{{.Os}}/{{.Architecture}}", build.tagged, capture=True)
-    if platform != PLATFORM:
-        raise ImageError(f"{build.tagged}: platform {platform!r} built; {PLATFORM!r} needed")
-    docker("push", build.tagged)
 
 
 def record(build: Build) -> dict[str, str]:

@@ -11,7 +11,10 @@ from aws_cdk import aws_logs as logs
 from stacks.artifact_stack import ArtifactStack
 from stacks.build_stack import BuildStack
 from stacks.endpoint_stack import EndpointStack
+from stacks.operations_stack import ENVIRONMENT_TAG, OperationsStack
+from stacks.serving import Surroundings
 from stacks.settings import DecisionEndpoint, Environment, StandardEndpoint
+from stacks.standard_endpoint_stack import StandardEndpointStack
 
 _RETENTION = {
     1: logs.RetentionDays.ONE_DAY,
@@ -33,19 +36,29 @@ def add_stacks(app: cdk.App, *, settings: Environment, root: Path) -> None:
     retention = _RETENTION[settings.log_retention_days]
     artifacts = ArtifactStack(app, f"{prefix}-artifacts", env=env, ephemeral=settings.ephemeral)
     builds = BuildStack(app, f"{prefix}-builds", env=env, store=artifacts.store, log_retention=retention)
+    operations = OperationsStack(
+        app,
+        f"{prefix}-operations",
+        env=env,
+        environment_name=settings.name,
+        notifications=settings.notifications,
+        budget=settings.budget,
+        keys=settings.keys,
+        endpoints=settings.endpoints,
+    )
+    surroundings = Surroundings(
+        store=artifacts.store,
+        builds=builds,
+        topic=operations.topic,
+        network=settings.network,
+        keys=settings.keys,
+        log_retention=retention,
+        root=root,
+    )
     for endpoint in settings.endpoints:
         match endpoint:
             case DecisionEndpoint():
-                EndpointStack(
-                    app,
-                    endpoint.name,
-                    env=env,
-                    endpoint=endpoint,
-                    store=artifacts.store,
-                    builds=builds,
-                    log_retention=retention,
-                    root=root,
-                )
+                EndpointStack(app, endpoint.name, env=env, endpoint=endpoint, surroundings=surroundings)
             case StandardEndpoint():
-                raise NotImplementedError(f"{endpoint.name}: the standard path has no stack yet")
-    cdk.Tags.of(app).add("decision-environment", settings.name)
+                StandardEndpointStack(app, endpoint.name, env=env, endpoint=endpoint, surroundings=surroundings)
+    cdk.Tags.of(app).add(ENVIRONMENT_TAG, settings.name)

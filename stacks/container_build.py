@@ -21,6 +21,7 @@ BASE_IMAGES: dict[Processor, str] = {
     "cpu": f"{_BASE_REPOSITORY}@sha256:1f19c220f5f169228f20cdddca00f4838be22a3a1ce9002bc444006adc3d6d43",
     "cuda": f"{_BASE_REPOSITORY}@sha256:9f2eb2d9cbdc3172c2046117c4a43401bc95dbabdc3e2aeaa35daa11565c8b36",
 }
+_COPIES = frozenset({"container/buildspec.yml", "container/image_build.py"})
 
 
 def image_request(root: Path, *, target: Processor) -> BuildRequest:
@@ -29,6 +30,15 @@ def image_request(root: Path, *, target: Processor) -> BuildRequest:
         kind="image",
         source=read_source_tree(root, "container"),
         variables={"TARGET": target, "BASE_IMAGE": BASE_IMAGES[target]},
+    )
+
+
+def standard_image_request(root: Path, *, target: Processor) -> BuildRequest:
+    """AWS's own image of the target, copied as it is. Only what copies it shapes the result, not our server."""
+    return BuildRequest(
+        kind="image",
+        source=read_source_tree(root, "container", wanted=_COPIES.__contains__),
+        variables={"TARGET": f"standard-{target}", "BASE_IMAGE": BASE_IMAGES[target]},
     )
 
 

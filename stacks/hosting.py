@@ -2,104 +2,116 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
-from stacks.instance_types import Processor
-from stacks.settings import FixedInstances, InstancePools, Instances
-
-VARIANT_NAME = "AllTraffic"
-# The AWS CUDA image is built on CUDA 13: this host image has a driver for it.
-_GPU_HOST_IMAGE = "al2023-ami-sagemaker-inference-gpu-4-1"
-
-
-@dataclass(frozen=True, kw_only=True)
-class HostingPlan:
-    """On what the endpoint runs, and how long it may take to start there."""
-
-    instances: Instances
-    processor: Processor
-    model_download_timeout_seconds: int
-    startup_timeout_seconds: int
-
-
-def production_variant(plan: HostingPlan, *, model_name: str) -> sagemaker.CfnEndpointConfig.ProductionVariantProperty:
-    """One variant that takes all traffic. Pools and a fixed instance type exclude each other."""
-    instance_type: str | None = None
-    pools: list[sagemaker.CfnEndpointConfig.InstancePoolProperty] | None = None
-    provision_timeout: int | None = None
-    match plan.instances:
-        case FixedInstances():
-            instance_type = plan.instances.instance_type
-        case InstancePools():
-            provision_timeout = plan.instances.provision_timeout_seconds
-            pools = [
-                sagemaker.CfnEndpointConfig.InstancePoolProperty(instance_type=each, priority=priority)
-                for priority, each in enumerate(plan.instances.instance_types, start=1)
-            ]
-    return sagemaker.CfnEndpointConfig.ProductionVariantProperty(
-        variant_name=VARIANT_NAME,
-        model_name=model_name,
-        initial_instance_count=plan.instances.count,
-        initial_variant_weight=1,
-        instance_type=instance_type,
-        instance_pools=pools,
-        variant_instance_provision_timeout_in_seconds=provision_timeout,
-        inference_ami_version=_GPU_HOST_IMAGE if plan.processor == "cuda" else None,
-        model_data_download_timeout_in_seconds=plan.model_download_timeout_seconds,
-        container_startup_health_check_timeout_in_seconds=plan.startup_timeout_seconds,
-        # One request at a time runs in a container: the instance with the fewest waiting answers first.
-        routing_config=sagemaker.CfnEndpointConfig.RoutingConfigProperty(routing_strategy="LEAST_OUTSTANDING_REQUESTS"),
-    )
+from stacks.endpoint_objects import CAPTURE_ROOT, EndpointObjects
+from stacks.network import VpcAccess
+from stacks.production_variant import production_variant
+from stacks.settings import Asynchronous, DataCapture, HostedEndpoint, Keys, RealTime
+from stacks.updates import deployment_config
 
 
 class Hosting(Construct):
-    """Exposes `endpoint`. Model and EndpointConfig have generated names: every change replaces both and *updates* the
-    endpoint, which keeps its name and goes on answering meanwhile."""
+    """Exposes `model` and `endpoint`. Model and EndpointConfig have generated names: every change replaces both and
+    *updates* the endpoint, which keeps its name and goes on answering meanwhile.
+
+    model_data_url: None where the container downloads the model itself; it must not be `isolated` then.
+    isolated: the container has no network at all; SageMaker brings image, model and requests to it.
+    """
 
     def __init__(
         self,
         scope: Construct,
         id_: str,
         *,
-        endpoint_name: str,
+        settings: HostedEndpoint,
         image_uri: str,
-        model_data_url: str,
+        model_data_url: str | None,
         environment: Mapping[str, str],
-        plan: HostingPlan,
+        isolated: bool,
+        vpc: VpcAccess | None,
+        keys: Keys,
+        bucket_name: str,
+        objects: EndpointObjects,
+        rollback_alarm_names: Sequence[str],
         role: iam.Role,
     ) -> None:
         super().__init__(scope, id_)
-        model = sagemaker.CfnModel(
+        if isolated and model_data_url is None:
+            raise ValueError(f"{self.node.path}: isolated without model_data_url: nothing could bring the model")
+        self.model = sagemaker.CfnModel(
             self,
             "Model",
             execution_role_arn=role.role_arn,
+            enable_network_isolation=isolated,
+            vpc_config=None if vpc is None else _place_in(vpc),
             primary_container=sagemaker.CfnModel.ContainerDefinitionProperty(
                 image=image_uri, model_data_url=model_data_url, environment=dict(environment)
             ),
         )
         # The role alone is not enough: SageMaker reads model data and image with the rights of its policy.
-        model.node.add_dependency(role.node.find_child("DefaultPolicy"))
+        self.model.node.add_dependency(role.node.find_child("DefaultPolicy"))
         config = sagemaker.CfnEndpointConfig(
-            self, "EndpointConfig", production_variants=[production_variant(plan, model_name=model.attr_model_name)]
+            self,
+            "EndpointConfig",
+            production_variants=[production_variant(settings, model_name=self.model.attr_model_name)],
+            async_inference_config=_asynchronous(settings.invocation, bucket_name, objects, keys),
+            data_capture_config=_capture(settings.capture, bucket_name, keys),
+            kms_key_id=keys.volume,
         )
         self.endpoint = sagemaker.CfnEndpoint(
             self,
             "Endpoint",
-            endpoint_name=endpoint_name,
+            endpoint_name=settings.name,
             endpoint_config_name=config.attr_endpoint_config_name,
-            # The new fleet answers before the old one goes; a fleet that does not get well never takes traffic.
-            deployment_config=sagemaker.CfnEndpoint.DeploymentConfigProperty(
-                blue_green_update_policy=sagemaker.CfnEndpoint.BlueGreenUpdatePolicyProperty(
-                    traffic_routing_configuration=sagemaker.CfnEndpoint.TrafficRoutingConfigProperty(
-                        type="ALL_AT_ONCE",
-                        wait_interval_in_seconds=0,  # the API wants it, even so
-                    ),
-                    termination_wait_in_seconds=60,
-                )
-            ),
+            deployment_config=deployment_config(settings.update, rollback_alarm_names=rollback_alarm_names),
+            # An update must not put back the count that scaling chose since. The API has no other such property here.
+            retain_all_variant_properties=True if settings.scaling else None,
         )
+
+
+def _place_in(vpc: VpcAccess) -> sagemaker.CfnModel.VpcConfigProperty:
+    return sagemaker.CfnModel.VpcConfigProperty(subnets=vpc.subnet_ids, security_group_ids=vpc.security_group_ids)
+
+
+def _asynchronous(
+    invocation: RealTime | Asynchronous, bucket_name: str, objects: EndpointObjects, keys: Keys
+) -> sagemaker.CfnEndpointConfig.AsyncInferenceConfigProperty | None:
+    match invocation:
+        case RealTime():
+            return None
+        case Asynchronous(max_concurrent_invocations_per_instance=most):
+            return sagemaker.CfnEndpointConfig.AsyncInferenceConfigProperty(
+                client_config=sagemaker.CfnEndpointConfig.AsyncInferenceClientConfigProperty(
+                    max_concurrent_invocations_per_instance=most
+                ),
+                output_config=sagemaker.CfnEndpointConfig.AsyncInferenceOutputConfigProperty(
+                    s3_output_path=f"s3://{bucket_name}/{objects.async_output}",
+                    s3_failure_path=f"s3://{bucket_name}/{objects.async_failures}",
+                    kms_key_id=keys.data,
+                ),
+            )
+
+
+def _capture(
+    capture: DataCapture | None, bucket_name: str, keys: Keys
+) -> sagemaker.CfnEndpointConfig.DataCaptureConfigProperty | None:
+    if capture is None:
+        return None
+    return sagemaker.CfnEndpointConfig.DataCaptureConfigProperty(
+        enable_capture=True,
+        initial_sampling_percentage=capture.sampling_percent,
+        destination_s3_uri=f"s3://{bucket_name}/{CAPTURE_ROOT}",
+        kms_key_id=keys.data,
+        capture_options=[
+            sagemaker.CfnEndpointConfig.CaptureOptionProperty(capture_mode=each) for each in ("Input", "Output")
+        ],
+        # As text in the captured lines; without it SageMaker writes base64.
+        capture_content_type_header=sagemaker.CfnEndpointConfig.CaptureContentTypeHeaderProperty(
+            json_content_types=["application/json"]
+        ),
+    )
