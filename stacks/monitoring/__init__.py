@@ -3,6 +3,6 @@
 Stacks use `Monitoring`; the other modules are its parts.
 """
 
-from stacks.monitoring.monitoring import Monitoring, least_instances
+from stacks.monitoring.monitoring import Monitoring
 
-__all__ = ["Monitoring", "least_instances"]
+__all__ = ["Monitoring"]

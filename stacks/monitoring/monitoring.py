@@ -11,12 +11,7 @@ from stacks.monitoring.alarms import Alarms
 from stacks.monitoring.dashboard import EndpointDashboard
 from stacks.monitoring.sagemaker_metrics import EndpointMetrics
 from stacks.monitoring.server_metrics import ServerMetrics
-from stacks.settings import AlarmLimits, Asynchronous, HostedEndpoint, RealTime
-
-
-def least_instances(endpoint: HostedEndpoint) -> int:
-    """How many instances always run."""
-    return endpoint.instances.count if endpoint.scaling is None else endpoint.scaling.minimum
+from stacks.settings import AlarmLimits, Asynchronous, RealTime
 
 
 class Monitoring(Construct):
