@@ -270,7 +270,14 @@ def test_metrics_tell_what_became_of_prefixes(server: Server) -> None:
 
 
 def test_log_lines_are_json_and_hold_no_request_text(server: Server) -> None:
-    server.ask({"decision": decision(state=SECRET)})
+    told = {"id": SECRET, "state": SECRET, "question": SECRET}
+    options = [{"id": f"{SECRET} {n}", "description": f"{SECRET} {n}"} for n in range(3)]
+    for readout in ("letters", "letters-rotated", "likelihood"):
+        assert server.ask({"decision": decision(**told, options=options, readout=readout)}).status == 200
+    assert server.ask({"decisions": [decision(**told, options=options)]}).status == 200
+    server.ask({"decision": decision(state=SECRET, readout=SECRET)})
+    server.ask({SECRET: SECRET})
+    server.request("POST", "/invocations", SECRET.encode(), {"Content-Type": SECRET, "X-Request-Id": SECRET})
     server.ask({"decision": decision(state=[SECRET], extra=SECRET)})
     server.request("GET", f"/{SECRET.replace(' ', '_')}")
     server.log_line('"code": "unknown_field"')
