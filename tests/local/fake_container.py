@@ -30,7 +30,9 @@ class Handler(BaseHTTPRequestHandler):
             "files": sorted(path.name for path in folder.iterdir()),
             "folder": str(folder),
             "environment": {
-                name: value for name, value in os.environ.items() if name.startswith(("FAKE_", "DECISION_", "AWS_"))
+                name: value
+                for name, value in os.environ.items()
+                if name.startswith(("FAKE_", "DECISION_", "AWS_", "SAGEMAKER_"))
             },
             "pid": os.getpid(),
         }
