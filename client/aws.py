@@ -28,8 +28,7 @@ def clients(region: str | None) -> Clients:
     config = Config(retries={"mode": "standard", "max_attempts": 5})
     try:
         made = (
-            session.client(name, config=config)
-            for name in ("cloudformation", "s3", "sagemaker", "sagemaker-runtime")
+            session.client(name, config=config) for name in ("cloudformation", "s3", "sagemaker", "sagemaker-runtime")
         )
         return Clients(*made)
     except NoRegionError as error:
