@@ -18,7 +18,7 @@ from tests.client.fake_aws import ENDPOINT, FakeS3, FakeSageMaker, fake_clients
 OPTIONS = [{"id": "yes", "description": "It is so."}, {"id": "no", "description": "It is not."}]
 
 
-def decision(number: int, state: str = "evidence", **changes: Any) -> dict[str, Any]:
+def decision(number: int, state: object = "evidence", **changes: Any) -> dict[str, Any]:
     return {"id": f"d{number}", "state": state, "question": "So?", "options": OPTIONS, **changes}
 
 

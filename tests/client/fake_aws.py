@@ -36,7 +36,7 @@ Answer = Callable[[bytes], "bytes | None"]  # None: the server refuses it
 
 
 def error(code: str, message: str = "as AWS says it") -> ClientError:
-    return ClientError({"Error": {"Code": code, "Message": message}}, "Operation")  # type: ignore[arg-type]
+    return ClientError({"Error": {"Code": code, "Message": message}}, "Operation")
 
 
 def good_answer(body: bytes) -> bytes | None:
