@@ -34,7 +34,9 @@ def add_stacks(app: cdk.App, *, settings: Environment, root: Path) -> None:
     env = cdk.Environment(account=os.environ.get("CDK_DEFAULT_ACCOUNT"), region=os.environ.get("CDK_DEFAULT_REGION"))
     prefix = f"decision-{settings.name}"
     retention = _RETENTION[settings.log_retention_days]
-    artifacts = ArtifactStack(app, f"{prefix}-artifacts", env=env, ephemeral=settings.ephemeral)
+    artifacts = ArtifactStack(
+        app, f"{prefix}-artifacts", env=env, ephemeral=settings.ephemeral, log_retention=retention
+    )
     builds = BuildStack(app, f"{prefix}-builds", env=env, store=artifacts.store, log_retention=retention)
     operations = OperationsStack(
         app,

@@ -91,7 +91,7 @@ def test_the_command_line_synthesizes_without_credentials_and_prints_its_own_out
         check=False,
         timeout=240,
     )
-    stacks = [f"decision-dev-{name}" for name in ("artifacts", "builds", "scoring")]
+    stacks = [f"decision-dev-{name}" for name in ("artifacts", "builds", "operations", "scoring")]
     assert done.returncode == 0, done.stderr
     assert (done.stdout + done.stderr).splitlines() == [
         f"Successfully synthesized to {out}",

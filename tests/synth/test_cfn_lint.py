@@ -26,7 +26,7 @@ def findings(template: Template, path: Path) -> list[str]:
 def test_cfn_lint_finds_nothing_in_either_shape(synthesize: Synthesize, tmp_path: Path) -> None:
     cpu, pools = synthesize("dev"), synthesize("prod")
     ephemeral = synthesize("dev", changes={"ephemeral": True})["artifacts"]
-    for template in (cpu["artifacts"], ephemeral, cpu["builds"], cpu["scoring"], pools["scoring"]):
+    for template in (cpu["artifacts"], ephemeral, cpu["builds"], cpu["operations"], cpu["scoring"], pools["scoring"]):
         assert findings(template, tmp_path / "template.json") == []
 
 
