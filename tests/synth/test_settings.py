@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -12,17 +11,25 @@ import pytest
 
 from decision_server import choices
 from decision_server.model_errors import StartupFailure
-from stacks.settings import BuiltImage, FixedInstances, InstancePools, PinnedImage, PinnedModel
+from stacks.settings import (
+    BuiltImage,
+    DecisionEndpoint,
+    FixedInstances,
+    InstancePools,
+    PinnedImage,
+    PinnedModel,
+    StandardEndpoint,
+)
 from stacks.settings.engine import engine_variables
 from stacks.settings.environment import environment_from_context
 from stacks.settings.fields import Fields, SettingsError
 
 from .conftest import ROOT, context
+from .environments import Change, shipped
 
 DIGEST = "sha256:" + "ab" * 32
 IMAGE = f"123456789012.dkr.ecr.eu-west-1.amazonaws.com/decision/server@{DIGEST}"
 ARCHIVE = "s3://my-models/decision/" + "cd" * 32 + "/model.tar.gz"
-Change = Callable[[dict[str, Any]], object]
 
 
 def read(environment: dict[str, Any], *, root: Path = ROOT) -> Any:
@@ -35,25 +42,24 @@ def scoring(environment: dict[str, Any], *, root: Path = ROOT) -> Any:
     return endpoint
 
 
-def shipped(name: str) -> Any:
-    """The endpoint `scoring` of a shipped environment."""
-    environment = environment_from_context(name=name, environments=context()["environments"], root=ROOT)
-    return next(each for each in environment.endpoints if each.key == "scoring")
-
-
 def changed(name: str, change: Change) -> dict[str, Any]:
-    """The environment with a change of its endpoint `scoring`."""
+    """The environment with a change of its endpoint `scoring`, and no other endpoint. Nothing of it depends on how many
+    instances there are."""
     environment: dict[str, Any] = deepcopy(context()["environments"][name])
-    change(environment["endpoints"]["scoring"])
+    endpoint = environment["endpoints"]["scoring"]
+    environment["endpoints"] = {"scoring": endpoint}
+    for each in ("scaling", "update"):
+        endpoint.pop(each, None)
+    change(endpoint)
     return environment
 
 
 def hosting(**values: Any) -> Change:
-    return lambda endpoint: endpoint["hosting"].update(values)
+    return lambda endpoint: endpoint.setdefault("hosting", {}).update(values)
 
 
 def engine(**values: Any) -> Change:
-    return lambda endpoint: endpoint["engine"].update(values)
+    return lambda endpoint: endpoint.setdefault("engine", {}).update(values)
 
 
 @pytest.mark.parametrize("name", ["local", "dev", "staging", "prod"])
@@ -63,26 +69,56 @@ def test_each_environment_of_cdk_json_is_valid(name: str) -> None:
     assert set(environments) == {"local", "dev", "staging", "prod"}
 
 
-def test_the_environments_run_on_what_they_are_meant_to() -> None:
-    def instances(name: str) -> object:
-        return shipped(name).instances
+def key_and_kind(name: str) -> dict[str, type]:
+    return {each.key: type(each) for each in shipped(name).endpoints}
 
-    assert instances("dev") == FixedInstances(instance_type="ml.c6i.2xlarge", count=1)
-    assert instances("staging") == FixedInstances(instance_type="ml.c6i.8xlarge", count=1)
-    assert instances("prod") == InstancePools(
-        instance_types=("ml.g6e.xlarge", "ml.g6.2xlarge", "ml.g5.2xlarge", "ml.g4dn.2xlarge"),
-        count=1,
-        provision_timeout_seconds=1200,
-    )
+
+def shipped_scoring(name: str) -> Any:
+    return next(each for each in shipped(name).endpoints if each.key == "scoring")
+
+
+def test_the_environments_run_on_what_they_are_meant_to() -> None:
+    assert shipped_scoring("local").instances == FixedInstances(instance_type="ml.c6i.large", count=1)
+    assert shipped_scoring("dev").instances == FixedInstances(instance_type="ml.c6i.2xlarge", count=1)
+    assert shipped_scoring("staging").instances == FixedInstances(instance_type="ml.c6i.8xlarge", count=2)
+    pools = ("ml.g6e.xlarge", "ml.g6.2xlarge", "ml.g5.2xlarge", "ml.g4dn.2xlarge")
+    for endpoint, count in zip(shipped("prod").endpoints, (2, 1), strict=True):
+        assert endpoint.instances == InstancePools(instance_types=pools, count=count, provision_timeout_seconds=1200)
+
+
+def test_the_environments_hold_the_endpoints_they_are_meant_to() -> None:
+    assert [key_and_kind(name) for name in ("local", "dev", "staging", "prod")] == [
+        {"scoring": DecisionEndpoint},
+        {"scoring": DecisionEndpoint},
+        {"scoring": DecisionEndpoint},
+        {"scoring": DecisionEndpoint, "text": StandardEndpoint},
+    ]
+
+
+def test_what_is_cheap_stays_cheap_and_what_matters_is_guarded() -> None:
+    for name in ("local", "dev"):
+        assert shipped_scoring(name).scaling is None
+    for name in ("staging", "prod"):
+        endpoint = shipped_scoring(name)
+        assert endpoint.scaling.minimum == 2
+        assert endpoint.update.canary_percent == 50
+        assert endpoint.alarms.label_mass == 0.5
+    for name in ("local", "dev", "staging", "prod"):
+        assert not shipped(name).ephemeral
+        assert all(each.capture is None for each in shipped(name).endpoints)
 
 
 def test_engine_settings_become_the_containers_variables() -> None:
-    def variables(name: str) -> dict[str, str]:
-        return dict(shipped(name).engine)
+    def variables(name: str) -> list[dict[str, str]]:
+        return [dict(each.engine) for each in shipped(name).endpoints]
 
-    assert variables("staging") == {"DECISION_N_CTX": "4096", "DECISION_N_THREADS": "32"}
-    assert variables("prod") == {"DECISION_N_CTX": "4096", "DECISION_N_GPU_LAYERS": "-1"}
-    assert variables("local") == {}
+    assert variables("local") == [{}]
+    assert variables("dev") == [{"DECISION_N_CTX": "4096"}]
+    assert variables("staging") == [{"DECISION_N_CTX": "4096", "DECISION_N_THREADS": "32"}]
+    assert variables("prod") == [
+        {"DECISION_N_CTX": "4096", "DECISION_N_GPU_LAYERS": "-1"},
+        {"SM_LLAMA_CPP_CTX_SIZE": "8192", "SM_LLAMA_CPP_N_GPU_LAYERS": "-1", "SM_LLAMA_CPP_PARALLEL": "2"},
+    ]
 
 
 def test_every_engine_setting_is_a_variable_that_the_container_knows() -> None:

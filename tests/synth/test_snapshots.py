@@ -1,4 +1,4 @@
-"""The whole of both shapes, so that no change of a template goes unseen. Hashes of sources are masked.
+"""The whole of each shipped environment, so that no change of a template goes unseen. Hashes of sources are masked.
 
 `UPDATE_SNAPSHOTS=1 .venv/bin/python -m pytest tests/synth/test_snapshots.py` writes them anew; read the diff then.
 """
@@ -25,7 +25,7 @@ def masked(value: Any) -> Any:
     return [masked(each) for each in value] if isinstance(value, list) else value
 
 
-@pytest.mark.parametrize("name", ["dev", "prod"], ids=["cpu", "gpu pools"])
+@pytest.mark.parametrize("name", ["local", "dev", "staging", "prod"])
 def test_the_templates_are_those_that_were_reviewed(synthesize: Synthesize, name: str) -> None:
     text = json.dumps(masked(synthesize(name)), indent=1, sort_keys=True) + "\n"
     path = SNAPSHOTS / f"{name}.json"

@@ -12,7 +12,7 @@ from aws_cdk import RemovalPolicy, Stack
 from stacks.artifact_store import ArtifactStore
 from stacks.container_build import BASE_IMAGES
 
-from .conftest import Synthesize, Template, only, resources
+from .conftest import Synthesize, Template, Templates, only, resources
 
 DIGEST_URI = re.compile(r"[^@\s:]+(?::\d+)?/[^@\s:]+@sha256:[0-9a-f]{64}")
 IMAGE = "123456789012.dkr.ecr.eu-west-1.amazonaws.com/decision/server@sha256:" + "ab" * 32
@@ -77,9 +77,9 @@ def test_only_names_roles_and_the_service_token_cross_stacks(synthesize: Synthes
 
 
 def test_a_changed_model_and_image_leave_the_other_stacks_as_they_were(synthesize: Synthesize) -> None:
-    one = synthesize("staging")
+    one = synthesize("dev")
     two = synthesize(
-        "staging",
+        "dev",
         scoring={"model": {"declaration": "model_packaging/declarations/smollm2-135m-instruct-q8_0.toml"}},
     )
     assert one["artifacts"] == two["artifacts"]
@@ -180,14 +180,42 @@ def test_a_change_never_touches_a_property_that_would_replace_the_endpoint(
     assert before["Resources"] != after["Resources"]
 
 
-def test_an_update_moves_all_traffic_at_once_to_a_fleet_that_is_well(synthesize: Synthesize) -> None:
-    config = only(synthesize("prod")["scoring"], "AWS::SageMaker::Endpoint")["Properties"]["DeploymentConfig"]
-    assert config == {
-        "BlueGreenUpdatePolicy": {
-            "TrafficRoutingConfiguration": {"Type": "ALL_AT_ONCE", "WaitIntervalInSeconds": 0},
-            "TerminationWaitInSeconds": 60,
-        }
+def deployment(templates: Templates, key: str) -> dict[str, Any]:
+    found: dict[str, Any] = only(templates[key], "AWS::SageMaker::Endpoint")["Properties"]
+    return found
+
+
+def test_an_update_is_taken_back_by_the_endpoints_own_alarms(synthesize: Synthesize) -> None:
+    templates = synthesize("prod")
+    for key in ("scoring", "text"):
+        alarms = deployment(templates, key)["DeploymentConfig"]["AutoRollbackConfiguration"]["Alarms"]
+        named = {each["AlarmName"]["Ref"] for each in alarms}
+        assert named
+        assert named <= {k for k, v in templates[key]["Resources"].items() if v["Type"] == "AWS::CloudWatch::Alarm"}
+
+
+def test_half_of_a_fleet_that_matters_takes_traffic_first_and_the_rest_when_it_has_been_watched(
+    synthesize: Synthesize,
+) -> None:
+    properties = deployment(synthesize("prod"), "scoring")
+    assert properties["DeploymentConfig"]["BlueGreenUpdatePolicy"] == {
+        "TrafficRoutingConfiguration": {
+            "Type": "CANARY",
+            "CanarySize": {"Type": "CAPACITY_PERCENT", "Value": 50},
+            "WaitIntervalInSeconds": 600,
+        },
+        "TerminationWaitInSeconds": 300,
     }
+    assert properties["RetainAllVariantProperties"] is True
+
+
+def test_an_endpoint_of_one_instance_is_updated_at_once(synthesize: Synthesize) -> None:
+    properties = deployment(synthesize("dev"), "scoring")
+    assert properties["DeploymentConfig"]["BlueGreenUpdatePolicy"] == {
+        "TrafficRoutingConfiguration": {"Type": "ALL_AT_ONCE", "WaitIntervalInSeconds": 0},
+        "TerminationWaitInSeconds": 0,
+    }
+    assert "RetainAllVariantProperties" not in properties
 
 
 # F12: pools on the GPU, a fixed type on the CPU.
@@ -221,7 +249,7 @@ def test_a_cpu_endpoint_has_a_fixed_type_and_nothing_of_the_gpus(
 def test_a_fixed_gpu_instance_has_the_inference_ami_too(synthesize: Synthesize) -> None:
     hosting = {
         "instance_type": "ml.g6.2xlarge",
-        "instance_count": 1,
+        "instance_count": 2,
         "model_download_timeout_seconds": 1200,
         "startup_timeout_seconds": 1200,
     }
@@ -237,7 +265,7 @@ def test_every_variant_states_its_timeouts_and_its_routing(synthesize: Synthesiz
     assert 60 <= found["ModelDataDownloadTimeoutInSeconds"] <= 3600
     assert 60 <= found["ContainerStartupHealthCheckTimeoutInSeconds"] <= 3600
     assert found["RoutingConfig"] == {"RoutingStrategy": "LEAST_OUTSTANDING_REQUESTS"}
-    assert found["InitialInstanceCount"] == 1
+    assert found["InitialInstanceCount"] == (1 if name in ("local", "dev") else 2)
 
 
 def test_the_containers_variables_are_those_of_the_engine_settings(synthesize: Synthesize) -> None:
