@@ -28,7 +28,9 @@ def check(value: Any, shape: Shape) -> None:
 
 
 def coerced(value: Any, shape: Shape) -> Any:
-    """A template's value in the API's types: CloudFormation templates may spell numbers and booleans as strings."""
+    """A template's value in the API's types: CloudFormation templates may spell numbers and booleans as
+    strings, and strings as numbers.
+    """
     match shape:
         case StructureShape() if isinstance(value, dict):
             unknown = sorted(set(value) - set(shape.members))
@@ -39,6 +41,8 @@ def coerced(value: Any, shape: Shape) -> Any:
             return [coerced(item, shape.member) for item in value]
         case MapShape() if isinstance(value, dict):
             return {name: coerced(item, shape.value) for name, item in value.items()}
+    if shape.type_name == "string" and isinstance(value, int | float) and not isinstance(value, bool):
+        return f"{value:g}" if isinstance(value, float) else str(value)
     if shape.type_name in ("integer", "long") and isinstance(value, str) and re.fullmatch(r"-?\d+", value):
         return int(value)
     if shape.type_name in ("float", "double") and isinstance(value, str) and re.fullmatch(r"-?\d+(\.\d+)?", value):
@@ -122,8 +126,10 @@ def _length_problems(length: int, value: Any, shape: Shape, path: str) -> Iterat
 
 
 def _posix_free(pattern: str) -> str:
-    """AWS's patterns are Java's: `\\p{Alnum}`-like classes have no Python spelling and match anything here."""
-    return re.sub(r"\\p\{[^}]*\}", r"\\w", pattern)
+    """AWS's patterns are Java's: `\\p{Alnum}`-like classes have no Python spelling and match anything here, and a flag
+    in the middle, `(?i)`, has no effect.
+    """
+    return re.sub(r"\\p\{[^}]*\}", r"\\w", pattern).replace("(?i)", "")
 
 
 def _join(path: str, name: str) -> str:

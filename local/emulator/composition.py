@@ -7,12 +7,15 @@ import importlib
 from collections.abc import Callable
 
 from local.emulator import (
-    autoscaling_types,
+    budget_types,
     cloudformation_types,
     ecr_public,
     host,
     host_builds,
+    host_monitoring,
     launch,
+    scaling_service,
+    scaling_types,
     transform_launch,
 )
 from local.emulator.async_invocations import AsyncInvocations
@@ -22,6 +25,7 @@ from local.emulator.endpoints import EndpointManager
 from local.emulator.launch import ContainerTools, RunnableImage
 from local.emulator.objects import Objects
 from local.emulator.sagemaker_service import PATTERNS, SERVICE, SageMakerService
+from local.emulator.scaling_service import ScalingService
 from local.emulator.scope import Scope
 from local.emulator.settings import EmulatorSettings
 from local.emulator.transform_jobs import TransformJobs
@@ -41,7 +45,11 @@ def install(settings: EmulatorSettings, inherited: dict[str, str]) -> Callable[[
     )
 
     def new_plane(scope: Scope) -> ControlPlane:
-        endpoints = EndpointManager(scope, launch=functools.partial(launch.launch, tools))
+        endpoints = EndpointManager(
+            scope,
+            launch=functools.partial(launch.launch, tools),
+            alarm_states=functools.partial(host_monitoring.alarm_states, scope),
+        )
         return ControlPlane(
             scope,
             endpoints=endpoints,
@@ -57,7 +65,11 @@ def install(settings: EmulatorSettings, inherited: dict[str, str]) -> Callable[[
     host.register_service(SERVICE, PATTERNS, sagemaker.answer)
     host.register_service(ecr_public.SERVICE, ecr_public.PATTERNS, ecr_public.answer)
     cloudformation_types.register(sagemaker)
-    autoscaling_types.register()
+    scaling = ScalingService(lambda: sagemaker.plane().scaling)
+    host.register_service(scaling_service.SERVICE, scaling_service.PATTERNS, scaling.answer)
+    scaling_types.register(scaling)
+    budget_types.register()
+    host_monitoring.install_alarms()
     host.install_blocking_types()
     host.install_content_types()
     builds = CodeBuildService(

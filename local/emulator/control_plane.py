@@ -14,10 +14,12 @@ from typing import Any, TypeVar
 from local.emulator import ecr_images, variants
 from local.emulator.async_invocations import AsyncInvocations
 from local.emulator.aws_errors import validation
+from local.emulator.deployments import deployment
 from local.emulator.descriptions import described
 from local.emulator.ecr_images import ResolveImage
 from local.emulator.endpoints import EndpointManager
-from local.emulator.records import EndpointConfigRecord, ModelRecord, VariantPlan
+from local.emulator.records import EndpointConfigRecord, EndpointRecord, ModelRecord, VariantPlan
+from local.emulator.scaling_registry import Scalable, ScalingRegistry
 from local.emulator.scope import Scope
 from local.emulator.transform_jobs import TransformJobs
 
@@ -37,6 +39,7 @@ class ControlPlane:
         object_exists: ObjectExists,
     ) -> None:
         self.scope = scope
+        self.scaling = ScalingRegistry(scope, find=self._scalable, set_count=self._set_count)
         self.endpoints, self.transforms, self.queue = endpoints, transforms, queue
         self._resolve_image, self._object_exists = resolve_image, object_exists
         self._lock = threading.RLock()
@@ -103,6 +106,7 @@ class ControlPlane:
             raise validation(f"Production variant names must be unique; got {', '.join(names)}.")
         for variant in request["ProductionVariants"]:
             variants.check(variant, self._model)
+        variants.check_storage_key(request["ProductionVariants"], request.get("KmsKeyId"))
         with self._lock:
             if name in self._configs:
                 raise validation(f'Cannot create already existing endpoint configuration "{arn}".')
@@ -142,13 +146,52 @@ class ControlPlane:
         return {"EndpointArn": record.arn}
 
     def update_endpoint(self, request: dict[str, Any]) -> dict[str, Any]:
-        self.endpoints.get(request["EndpointName"])
+        running = self.endpoints.get(request["EndpointName"])
         plans = self._plans(request["EndpointConfigName"])
-        record = self.endpoints.update(request["EndpointName"], request["EndpointConfigName"], plans)
+        self._check_scaled(running, plans)
+        if request.get("RetainAllVariantProperties"):
+            excluded = {each["VariantPropertyType"] for each in request.get("ExcludeRetainedVariantProperties", [])}
+            plans = variants.retained(plans, running.plans, excluded=excluded)
+        how = deployment(request.get("DeploymentConfig"), instances=min(plan.instance_count for plan in plans))
+        record = self.endpoints.update(running.name, request["EndpointConfigName"], plans, how)
         return {"EndpointArn": record.arn}
+
+    def _check_scaled(self, running: EndpointRecord, plans: list[VariantPlan]) -> None:
+        """Raises AwsError for a variant that is a scalable target and would go, or run on another type."""
+        before, after = ({plan.name: plan.instance_type for plan in each} for each in (running.plans, plans))
+        for name in sorted(self.scaling.registered(running.name)):
+            if after.get(name) != before.get(name):
+                raise validation(
+                    f"Variant {name} of endpoint {running.name} is registered as a scalable target: it cannot be "
+                    f"removed, nor its instance type changed from {before.get(name)} to {after.get(name)}. "
+                    "Deregister the scalable target first."
+                )
+
+    def update_weights_and_capacities(self, request: dict[str, Any]) -> dict[str, Any]:
+        record = self.endpoints.get(request["EndpointName"])
+        known = {plan.name for plan in record.plans}
+        for wanted in request["DesiredWeightsAndCapacities"]:
+            if wanted["VariantName"] not in known:
+                raise validation(f"Endpoint {record.name} has no variant {wanted['VariantName']}.")
+        for wanted in request["DesiredWeightsAndCapacities"]:
+            values = {"DesiredInstanceCount": "instance_count", "DesiredWeight": "weight"}
+            changes = {field: wanted[key] for key, field in values.items() if key in wanted}
+            self.endpoints.set_variant(record.name, wanted["VariantName"], **changes)
+        return {"EndpointArn": record.arn}
+
+    def _scalable(self, endpoint: str, variant: str) -> Scalable | None:
+        record = self.endpoints.find(endpoint)
+        plan = next((plan for plan in record.plans if plan.name == variant), None) if record else None
+        if record is None or plan is None or record.status not in ("InService", "Updating"):
+            return None
+        return Scalable(instance_count=plan.instance_count, asynchronous=self.async_config(endpoint) is not None)
+
+    def _set_count(self, endpoint: str, variant: str, instances: int) -> None:
+        self.endpoints.set_variant(endpoint, variant, instance_count=instances)
 
     def delete_endpoint(self, request: dict[str, Any]) -> dict[str, Any]:
         self.endpoints.delete(request["EndpointName"])
+        self.scaling.forget(request["EndpointName"])
         return {}
 
     def describe_endpoint(self, request: dict[str, Any]) -> dict[str, Any]:

@@ -1,34 +1,40 @@
-"""How an endpoint comes up, moves to a new configuration and goes away, as SageMaker's blue/green deployment does it.
+"""How an endpoint comes up, moves to a new configuration and goes away, as SageMaker's deployment does it.
 
-Update: the new containers start beside the old ones, traffic moves once all are healthy, then the old ones stop. When
-one of the new ones fails, they all stop and the endpoint stays InService on its old configuration, with a failure
-reason.
+Update: the new containers start beside the old ones, traffic moves step by step once all are healthy, then the old ones
+stop. When one of the new ones fails, or an alarm goes off between the steps, the new ones stop and the endpoint stays
+InService on its old configuration, with a failure reason.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import random
 import threading
 import time
 from collections.abc import Callable
 
 from local.emulator.aws_errors import validation
 from local.emulator.containers import Container, LaunchError
+from local.emulator.deployments import Deployment
 from local.emulator.records import EndpointRecord, VariantPlan
 from local.emulator.scope import Scope
 
 Launch = Callable[[Scope, str, VariantPlan, Callable[[], bool]], Container]
 Fleet = dict[str, Container]  # variant name → its container
+AlarmStates = Callable[[list[str]], dict[str, str]]  # names → OK, ALARM, INSUFFICIENT_DATA of those that exist
+ALARM_POLL_SECONDS = 0.1
 
 
 class EndpointManager:
     """launch may take minutes; it is called on a thread of its own."""
 
-    def __init__(self, scope: Scope, *, launch: Launch) -> None:
-        self._scope, self._launch = scope, launch
+    def __init__(self, scope: Scope, *, launch: Launch, alarm_states: AlarmStates) -> None:
+        self._scope, self._launch, self._alarm_states = scope, launch, alarm_states
         self._lock = threading.RLock()
         self._settled = threading.Condition(self._lock)
         self._records: dict[str, EndpointRecord] = {}
         self._fleets: dict[str, Fleet] = {}
+        self._coming: dict[str, tuple[Fleet, float]] = {}  # of an update under way: new containers, their share
         self._closing = threading.Event()
 
     def get(self, name: str) -> EndpointRecord:
@@ -37,14 +43,32 @@ class EndpointManager:
                 raise validation(f'Could not find endpoint "{self._arn(name)}".')
             return self._records[name]
 
+    def find(self, name: str) -> EndpointRecord | None:
+        with self._lock:
+            return self._records.get(name)
+
     def all(self) -> list[EndpointRecord]:
         with self._lock:
             return list(self._records.values())
 
     def serving(self, name: str) -> tuple[EndpointRecord | None, Fleet]:
-        """The endpoint and the containers that answer for it now: the old ones while an update runs."""
+        """The endpoint and the containers that answer for it now. While an update moves traffic each call draws anew
+        which of the two fleets that is.
+        """
         with self._lock:
-            return self._records.get(name), dict(self._fleets.get(name, {}))
+            coming, share = self._coming.get(name, ({}, 0.0))
+            fleet = coming if random.random() < share else self._fleets.get(name, {})
+            return self._records.get(name), dict(fleet)
+
+    def set_variant(self, name: str, variant: str, **values: int | float) -> None:
+        """Changes instance_count or weight of a variant; the emulator runs one container whatever the count is."""
+        with self._lock:
+            record = self.get(name)
+            record.plans = [
+                dataclasses.replace(plan, **values) if plan.name == variant else plan  # type: ignore[arg-type]
+                for plan in record.plans
+            ]
+            record.modified = time.time()
 
     def create(
         self, name: str, config_name: str, plans: list[VariantPlan], tags: list[dict[str, str]]
@@ -60,14 +84,17 @@ class EndpointManager:
         self._in_background(self._bring_up, record)
         return record
 
-    def update(self, name: str, config_name: str, plans: list[VariantPlan]) -> EndpointRecord:
+    def update(self, name: str, config_name: str, plans: list[VariantPlan], deployment: Deployment) -> EndpointRecord:
+        known = self._alarm_states(list(deployment.alarms))
+        if missing := [alarm for alarm in deployment.alarms if alarm not in known]:
+            raise validation(f"AutoRollbackConfiguration names alarms that do not exist: {', '.join(missing)}.")
         with self._lock:
             record = self.get(name)
             if record.status not in ("InService", "Failed"):
                 raise validation(f'Cannot update in-progress endpoint "{record.arn}".')
             record.status, record.pending_config_name, record.failure_reason = "Updating", config_name, None
             record.modified = time.time()
-        self._in_background(self._move, record, config_name, plans)
+        self._in_background(self._move, record, config_name, plans, deployment)
         return record
 
     def delete(self, name: str) -> None:
@@ -92,6 +119,7 @@ class EndpointManager:
         with self._settled:
             fleets = [container for fleet in self._fleets.values() for container in fleet.values()]
             self._fleets.clear()
+            self._coming.clear()
             self._records.clear()
             self._settled.notify_all()
         for container in fleets:
@@ -105,22 +133,50 @@ class EndpointManager:
             return
         self._settle(record, "InService", fleet=fleet)
 
-    def _move(self, record: EndpointRecord, config_name: str, plans: list[VariantPlan]) -> None:
+    def _move(self, record: EndpointRecord, config_name: str, plans: list[VariantPlan], deployment: Deployment) -> None:
+        fleet: Fleet = {}
         try:
             fleet = self._start_fleet(record.name, plans)
+            self._shift(record, fleet, deployment)
         except LaunchError as error:
             with self._lock:
+                self._coming.pop(record.name, None)
                 record.pending_config_name = None
                 kept = record.name in self._fleets
             # An endpoint that served nothing has nothing to go back to.
             self._settle(record, "InService" if kept else "Failed", reason=str(error))
+            for container in fleet.values():
+                container.stop()
             return
         with self._lock:
             old = self._fleets.get(record.name, {})
+            self._coming.pop(record.name, None)
             record.config_name, record.pending_config_name, record.plans = config_name, None, plans
         self._settle(record, "InService", fleet=fleet)
         for container in old.values():
             container.stop()
+
+    def _shift(self, record: EndpointRecord, fleet: Fleet, deployment: Deployment) -> None:
+        """Moves the traffic. Raises LaunchError when an alarm goes off meanwhile."""
+        for step in deployment.steps:
+            with self._lock:
+                self._coming[record.name] = (fleet, step.share)
+            self._watch(deployment, step.seconds)
+        self._watch(deployment, deployment.termination_seconds)
+
+    def _watch(self, deployment: Deployment, seconds: float) -> None:
+        """For at least one look at the alarms."""
+        end = time.monotonic() + seconds
+        while True:
+            states = self._alarm_states(list(deployment.alarms))
+            if ringing := [name for name, state in states.items() if state == "ALARM"]:
+                raise LaunchError(
+                    f"One or more alarms went off while the new instances were watched: {', '.join(ringing)}. "
+                    "The update was rolled back."
+                )
+            rest = end - time.monotonic()
+            if rest <= 0 or self._closing.wait(min(rest, ALARM_POLL_SECONDS)):
+                return
 
     def _start_fleet(self, name: str, plans: list[VariantPlan]) -> Fleet:
         fleet: Fleet = {}

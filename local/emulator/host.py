@@ -1,4 +1,5 @@
-"""What the plug-ins need of ministack, in their own words. Only this module and `host_builds` know its insides.
+"""What the plug-ins need of ministack, in their own words. Only this module, `host_builds` and
+`host_monitoring` know its insides.
 
 ministack has no plug-in interface, so this reaches into version 1.5.33, which `local/requirements.txt` pins exactly. An
 assumption that no longer holds ends the start, by name: see `require_known_ministack`.
@@ -15,7 +16,7 @@ from typing import Any
 
 import ministack.app as gateway  # type: ignore[import-not-found,unused-ignore]
 from ministack.core import concurrency, responses, router  # type: ignore[import-not-found,unused-ignore]
-from ministack.services import codebuild, ecr  # type: ignore[import-not-found,unused-ignore]
+from ministack.services import budgets, cloudwatch, codebuild, ecr  # type: ignore[import-not-found,unused-ignore]
 from ministack.services.cloudformation import (  # type: ignore[import-not-found,unused-ignore]
     provisioners,
     stacks,
@@ -154,6 +155,12 @@ def require_known_ministack() -> None:
             ("_log_sink", "_projects", "_builds", "_make_build_record", "_start_build", "_stop_build", "reset"),
         ),
         (ecr, ("_find_image",)),
+        (provisioners, ("_cw_metric_alarm_record",)),
+        (cloudwatch, ("_alarms", "_composite_alarms")),
+        (
+            budgets,
+            ("_budgets", "_tags", "_budget_arn", "_create_budget", "_update_budget", "_delete_budget"),
+        ),
         (router, ("SERVICE_PATTERNS",)),
         (gateway, ("SERVICE_HANDLERS", "fix_success_content_type", "main")),
     )

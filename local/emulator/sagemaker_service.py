@@ -28,6 +28,7 @@ OPERATIONS: dict[str, Operation] = {
     "ListEndpointConfigs": ControlPlane.list_endpoint_configs,
     "CreateEndpoint": ControlPlane.create_endpoint,
     "UpdateEndpoint": ControlPlane.update_endpoint,
+    "UpdateEndpointWeightsAndCapacities": ControlPlane.update_weights_and_capacities,
     "DescribeEndpoint": ControlPlane.describe_endpoint,
     "DeleteEndpoint": ControlPlane.delete_endpoint,
     "ListEndpoints": ControlPlane.list_endpoints,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +11,8 @@ from local.emulator.aws_errors import validation
 from local.emulator.records import ModelRecord, VariantPlan
 
 DEFAULT_STARTUP_SECONDS = 480.0  # AWS: eight minutes
+# Nitro instances with NVMe disks of their own.
+LOCAL_STORAGE = re.compile(r"ml\.(?:[cmr]\d[a-z]*d[a-z]*|g[4-9][a-z]*|gr6|i\d[a-z]*|p[4-9][a-z0-9-]*|trn\w*)\.")
 FindModel = Callable[[str], ModelRecord]  # raises AwsError for an unknown name
 
 
@@ -54,6 +58,30 @@ def plan(variant: dict[str, Any], find_model: FindModel) -> VariantPlan:
         weight=float(variant.get("InitialVariantWeight", 1.0)),
         instance_type=first.get("InstanceType", variant.get("InstanceType", "serverless")),
     )
+
+
+def retained(plans: list[VariantPlan], running: list[VariantPlan], *, excluded: set[str]) -> list[VariantPlan]:
+    """RetainAllVariantProperties: what was set while the endpoint ran wins over the new configuration.
+
+    excluded: of DesiredInstanceCount and DesiredWeight those that the new configuration shall set.
+    """
+    before = {plan.name: plan for plan in running}
+    kept = []
+    for plan in plans:
+        old = before.get(plan.name, plan)
+        count = plan.instance_count if "DesiredInstanceCount" in excluded else old.instance_count
+        weight = plan.weight if "DesiredWeight" in excluded else old.weight
+        kept.append(dataclasses.replace(plan, instance_count=count, weight=weight))
+    return kept
+
+
+def check_storage_key(variants: list[dict[str, Any]], key: str | None) -> None:
+    """Raises AwsError where a KMS key is given for instances whose own disks encrypt themselves."""
+    types = [pool["InstanceType"] for variant in variants for pool in variant.get("InstancePools", [])]
+    types += [variant["InstanceType"] for variant in variants if "InstanceType" in variant]
+    local = sorted({each for each in types if LOCAL_STORAGE.match(each)})
+    if local and key:
+        raise validation(f"KmsKeyId cannot be specified for instances with local storage: {', '.join(local)}.")
 
 
 def model_data_url(container: dict[str, Any]) -> str | None:

@@ -7,16 +7,15 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from botocore.exceptions import WaiterError
 
+from tests.local.cloudformation_stack import Stack
 from tests.local.conftest import ROLE, Hosted
 
 
-class Stack:
+class HostedStack(Stack):
     def __init__(self, hosted: Hosted, name: str) -> None:
-        self.name = name
+        super().__init__(hosted.emulated, name)
         self._hosted = hosted
-        self._cloudformation = hosted.emulated.client("cloudformation")
 
     def template(self, environment: dict[str, str], **model: Any) -> str:
         container = {"Image": self._hosted.image, "ModelDataUrl": self._hosted.archive, "Environment": environment}
@@ -45,50 +44,16 @@ class Stack:
         outputs = {"ModelRef": {"Value": {"Ref": "Model"}}}
         return json.dumps({"Resources": resources, "Outputs": outputs})
 
-    def create(self, template: str) -> str:
-        self._cloudformation.create_stack(StackName=self.name, TemplateBody=template)
-        return self._wait("stack_create_complete")
-
-    def update(self, template: str) -> str:
-        self._cloudformation.update_stack(StackName=self.name, TemplateBody=template)
-        return self._wait("stack_update_complete")
-
-    def delete(self) -> None:
-        self._cloudformation.delete_stack(StackName=self.name)
-        self._wait("stack_delete_complete")
-
-    def _wait(self, waiter: str) -> str:
-        try:
-            self._cloudformation.get_waiter(waiter).wait(
-                StackName=self.name, WaiterConfig={"Delay": 0.1, "MaxAttempts": 600}
-            )
-        except WaiterError as error:
-            response: Any = error.last_response
-            return str(response["Stacks"][0]["StackStatus"])
-        return "complete"
-
-    def ids(self) -> dict[str, str]:
-        resources = self._cloudformation.describe_stack_resources(StackName=self.name)["StackResources"]
-        return {each["LogicalResourceId"]: each["PhysicalResourceId"] for each in resources}
-
-    def reasons(self) -> str:
-        events = self._cloudformation.describe_stack_events(StackName=self.name)["StackEvents"]
-        return "\n".join(event.get("ResourceStatusReason", "") for event in events)
-
-    def outputs(self) -> dict[str, str]:
-        stack = self._cloudformation.describe_stacks(StackName=self.name)["Stacks"][0]
-        return {each["OutputKey"]: each["OutputValue"] for each in stack["Outputs"]}
-
 
 @pytest.fixture
-def stack(hosted: Hosted, unique: str) -> Iterator[Stack]:
-    stack = Stack(hosted, unique)
+def stack(hosted: Hosted, unique: str) -> Iterator[HostedStack]:
+    stack = HostedStack(hosted, unique)
     yield stack
     stack.delete()
 
 
 def test_a_changed_environment_replaces_model_and_config_and_updates_the_endpoint_in_place(
-    hosted: Hosted, stack: Stack
+    hosted: Hosted, stack: HostedStack
 ) -> None:
     assert stack.create(stack.template({"FAKE_VERSION": "a"})) == "complete"
     before = stack.ids()
@@ -108,7 +73,7 @@ def test_a_changed_environment_replaces_model_and_config_and_updates_the_endpoin
     assert before["Model"] not in [model["ModelArn"] for model in models]
 
 
-def test_a_container_that_fails_rolls_the_update_back_with_the_reason(hosted: Hosted, stack: Stack) -> None:
+def test_a_container_that_fails_rolls_the_update_back_with_the_reason(hosted: Hosted, stack: HostedStack) -> None:
     assert stack.create(stack.template({"FAKE_VERSION": "a"})) == "complete"
     before, pid = stack.ids(), hosted.ask(stack.name)["pid"]
     assert stack.update(stack.template({"FAKE_START": "crash"})) == "UPDATE_ROLLBACK_COMPLETE"
@@ -117,7 +82,7 @@ def test_a_container_that_fails_rolls_the_update_back_with_the_reason(hosted: Ho
     assert hosted.ask(stack.name)["pid"] == pid
 
 
-def test_a_container_that_fails_at_creation_leaves_no_endpoint_behind(hosted: Hosted, stack: Stack) -> None:
+def test_a_container_that_fails_at_creation_leaves_no_endpoint_behind(hosted: Hosted, stack: HostedStack) -> None:
     assert stack.create(stack.template({"FAKE_START": "crash"})) == "ROLLBACK_COMPLETE"
     assert "cannot load the model: out of luck" in stack.reasons()
     assert hosted.gone(stack.name)
@@ -125,12 +90,12 @@ def test_a_container_that_fails_at_creation_leaves_no_endpoint_behind(hosted: Ho
     assert not [name for name in names if name.startswith(stack.name)]
 
 
-def test_a_model_with_a_literal_name_cannot_be_replaced(hosted: Hosted, stack: Stack) -> None:
+def test_a_model_with_a_literal_name_cannot_be_replaced(hosted: Hosted, stack: HostedStack) -> None:
     assert stack.create(stack.template({}, ModelName=stack.name)) == "complete"
     assert stack.update(stack.template({"FAKE_X": "1"}, ModelName=stack.name)) == "UPDATE_ROLLBACK_COMPLETE"
     assert "cannot update a stack when a custom-named resource requires replacing" in stack.reasons()
 
 
-def test_a_property_that_the_api_does_not_know_is_refused(hosted: Hosted, stack: Stack) -> None:
+def test_a_property_that_the_api_does_not_know_is_refused(hosted: Hosted, stack: HostedStack) -> None:
     assert stack.create(stack.template({}, Colour="red")) == "ROLLBACK_COMPLETE"
     assert "Encountered unsupported property Colour" in stack.reasons()
