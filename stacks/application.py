@@ -35,9 +35,21 @@ def add_stacks(app: cdk.App, *, settings: Environment, root: Path) -> None:
     prefix = f"decision-{settings.name}"
     retention = _RETENTION[settings.log_retention_days]
     artifacts = ArtifactStack(
-        app, f"{prefix}-artifacts", env=env, ephemeral=settings.ephemeral, log_retention=retention
+        app,
+        f"{prefix}-artifacts",
+        env=env,
+        ephemeral=settings.ephemeral,
+        data_key_arn=settings.keys.data,
+        log_retention=retention,
     )
-    builds = BuildStack(app, f"{prefix}-builds", env=env, store=artifacts.store, log_retention=retention)
+    builds = BuildStack(
+        app,
+        f"{prefix}-builds",
+        env=env,
+        store=artifacts.store,
+        data_key_arn=settings.keys.data,
+        log_retention=retention,
+    )
     operations = OperationsStack(
         app,
         f"{prefix}-operations",

@@ -13,7 +13,14 @@ class ArtifactStack(Stack):
     """Exposes `store`. Retained, unless the environment is ephemeral."""
 
     def __init__(
-        self, scope: Construct, id_: str, *, env: Environment, ephemeral: bool, log_retention: logs.RetentionDays
+        self,
+        scope: Construct,
+        id_: str,
+        *,
+        env: Environment,
+        ephemeral: bool,
+        data_key_arn: str | None,
+        log_retention: logs.RetentionDays,
     ) -> None:
         super().__init__(
             scope,
@@ -24,6 +31,7 @@ class ArtifactStack(Stack):
         self.store = ArtifactStore(
             self,
             "Store",
+            data_key_arn=data_key_arn,
             removal_policy=RemovalPolicy.DESTROY if ephemeral else RemovalPolicy.RETAIN,
             empty_on_delete=ephemeral,
         )

@@ -6,6 +6,7 @@ Knows not what is deployed from the results.
 from __future__ import annotations
 
 from aws_cdk import ArnFormat, DefaultStackSynthesizer, Environment, Fn, RemovalPolicy, Stack
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
@@ -30,6 +31,7 @@ class BuildStack(Stack):
         *,
         env: Environment,
         store: ArtifactStore,
+        data_key_arn: str | None,
         log_retention: logs.RetentionDays,
     ) -> None:
         super().__init__(
@@ -38,8 +40,12 @@ class BuildStack(Stack):
         bucket, repository = store.bucket, store.repository
         sources = permissions.asset_objects_arn(_asset_bucket_name(self))
 
+        key = kms.Key.from_key_arn(self, "DataKey", data_key_arn) if data_key_arn else None
+
         def log_group(id_: str) -> logs.LogGroup:
-            return logs.LogGroup(self, id_, retention=log_retention, removal_policy=RemovalPolicy.DESTROY)
+            return logs.LogGroup(
+                self, id_, retention=log_retention, encryption_key=key, removal_policy=RemovalPolicy.DESTROY
+            )
 
         model_log, image_log = log_group("ModelBuildLog"), log_group("ImageBuildLog")
         model = ModelBuild(
@@ -47,7 +53,12 @@ class BuildStack(Stack):
             "ModelBuild",
             bucket=bucket,
             role=permissions.model_build_role(
-                self, "ModelBuildRole", bucket_arn=bucket.bucket_arn, sources_arn=sources, log_group=model_log
+                self,
+                "ModelBuildRole",
+                bucket_arn=bucket.bucket_arn,
+                sources_arn=sources,
+                log_group=model_log,
+                data_key_arn=data_key_arn,
             ),
             log_group=model_log,
         )
@@ -63,6 +74,7 @@ class BuildStack(Stack):
                 repository_arn=repository.repository_arn,
                 sources_arn=sources,
                 log_group=image_log,
+                data_key_arn=data_key_arn,
             ),
             log_group=image_log,
         )
@@ -74,6 +86,7 @@ class BuildStack(Stack):
             project_arns=[model.project.project_arn, image.project.project_arn],
             build_log_streams_arns=[_streams_arn(model_log), _streams_arn(image_log)],
             log_group=log_group("BuildRunLog"),
+            data_key_arn=data_key_arn,
         )
         self.model_project_name = model.project.project_name
         self.image_project_name = image.project.project_name

@@ -19,6 +19,9 @@ from stacks.network import VpcAccess
 from stacks.settings import Keys
 from stacks.statements import allow, may_log, may_read_below, may_use_data_key
 
+_NOTHING_NARROWER = "IAM knows no resource for this call"
+_OWN_OBJECTS = "Below the prefix of this one endpoint, where callers and SageMaker name the objects"
+
 
 @dataclass(frozen=True, kw_only=True)
 class ModelObjects:
@@ -60,18 +63,29 @@ def execution_role(
     """
     role = iam.Role(scope, id_, assumed_by=iam.ServicePrincipal("sagemaker.amazonaws.com"))
     if model is not None:
-        may_read_below(role, model.bucket_arn, model.prefix)
+        may_read_below(
+            role,
+            model.bucket_arn,
+            model.prefix,
+            why="Archives are named by their hash; while an update runs or is rolled back, the one before is read, too",
+        )
     allow(
         role, ["ecr:BatchCheckLayerAvailability", "ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer"], [repository_arn]
     )
-    allow(role, ["ecr:GetAuthorizationToken"], ["*"])
+    allow(role, ["ecr:GetAuthorizationToken"], ["*"], why_wildcard=_NOTHING_NARROWER)
     may_log(role, log_group, "logs:DescribeLogStreams")
     namespaces = ["/aws/sagemaker/Endpoints"]
     if uses.bulk:
         namespaces.append("/aws/sagemaker/TransformJobs")
         _may_log_transform_jobs(role)
-    # CloudWatch knows no resource for it; the namespaces are those of the instances' own figures.
-    allow(role, ["cloudwatch:PutMetricData"], ["*"], StringEquals={"cloudwatch:namespace": namespaces})
+    # The namespaces are those of the instances' own figures.
+    allow(
+        role,
+        ["cloudwatch:PutMetricData"],
+        ["*"],
+        why_wildcard=_NOTHING_NARROWER,
+        conditions={"StringEquals": {"cloudwatch:namespace": namespaces}},
+    )
     if rollback_alarm_names:
         # SageMaker looks at them with this role while an update bakes.
         allow(role, ["cloudwatch:DescribeAlarms"], [_alarm_arn(role, each) for each in rollback_alarm_names])
@@ -82,7 +96,7 @@ def execution_role(
         may_use_data_key(role, keys.data, writes=uses.asynchronous or uses.capture or uses.bulk)
     if keys.volume is not None:
         # For the volumes that EC2 attaches, and for nobody else.
-        allow(role, ["kms:CreateGrant"], [keys.volume], Bool={"kms:GrantIsForAWSResource": "true"})
+        allow(role, ["kms:CreateGrant"], [keys.volume], conditions={"Bool": {"kms:GrantIsForAWSResource": "true"}})
         allow(role, ["kms:DescribeKey"], [keys.volume])
     return role
 
@@ -98,9 +112,14 @@ def _may_use_objects(role: iam.Role, bucket_arn: str, objects: EndpointObjects, 
     if uses.capture:
         outputs.append(objects.capture)
     for prefix in inputs:
-        may_read_below(role, bucket_arn, prefix)
+        may_read_below(role, bucket_arn, prefix, why=_OWN_OBJECTS)
     if outputs:
-        allow(role, ["s3:PutObject", "s3:AbortMultipartUpload"], [f"{bucket_arn}/{prefix}*" for prefix in outputs])
+        allow(
+            role,
+            ["s3:PutObject", "s3:AbortMultipartUpload"],
+            [f"{bucket_arn}/{prefix}*" for prefix in outputs],
+            why_wildcard=_OWN_OBJECTS,
+        )
 
 
 def _may_join_vpc(role: iam.Role, vpc: VpcAccess) -> None:
@@ -113,7 +132,8 @@ def _may_join_vpc(role: iam.Role, vpc: VpcAccess) -> None:
     # A shared VPC belongs to another account. The ids are unique, whoever owns them.
     subnets = [arn("subnet", each, account="*") for each in vpc.subnet_ids]
     groups = [arn("security-group", each, account="*") for each in vpc.security_group_ids]
-    allow(role, ["ec2:CreateNetworkInterface"], [interfaces, *subnets, *groups])
+    unknown = "SageMaker makes and removes interfaces whose ids nobody knows before, in the given subnets only"
+    allow(role, ["ec2:CreateNetworkInterface"], [interfaces, *subnets, *groups], why_wildcard=unknown)
     allow(
         role,
         [
@@ -122,9 +142,10 @@ def _may_join_vpc(role: iam.Role, vpc: VpcAccess) -> None:
             "ec2:DeleteNetworkInterfacePermission",
         ],
         [interfaces],
-        ArnEquals={"ec2:Subnet": subnets},
+        why_wildcard=unknown,
+        conditions={"ArnEquals": {"ec2:Subnet": subnets}},
     )
-    allow(  # EC2 knows no resource for what only looks
+    allow(
         role,
         [
             "ec2:DescribeDhcpOptions",
@@ -134,6 +155,7 @@ def _may_join_vpc(role: iam.Role, vpc: VpcAccess) -> None:
             "ec2:DescribeVpcs",
         ],
         ["*"],
+        why_wildcard=_NOTHING_NARROWER,
     )
 
 
@@ -149,6 +171,7 @@ def _may_log_transform_jobs(role: iam.Role) -> None:
         role,
         ["logs:CreateLogGroup", "logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents"],
         [group, f"{group}:*"],
+        why_wildcard="SageMaker names the streams after jobs, and jobs are named when they start",
     )
 
 

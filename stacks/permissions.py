@@ -1,7 +1,7 @@
 """Who may do what in the builds: one function a principal, each with the rights it needs and no others.
 
-No `*` action anywhere. A `*` resource stands only where IAM knows no narrower one: the calls that
-hand out registry tokens.
+No `*` action anywhere. A `*` resource stands only where IAM knows no narrower one: the calls that hand out registry
+tokens. data_key_arn: the KMS key of bucket and log groups, or None for the services' own.
 """
 
 from __future__ import annotations
@@ -11,30 +11,48 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from stacks.statements import allow, may_log
+from stacks.statements import allow, may_log, may_use_data_key
+
+_ANY_SOURCE = "The zip files of builds, named by their hash; an older one is read when an update is rolled back"
+_ANY_RESULT = "Results and archives are named by hashes that nobody knows before the build"
 
 
 def model_build_role(
-    scope: Construct, id_: str, *, bucket_arn: str, sources_arn: str, log_group: logs.ILogGroup
+    scope: Construct,
+    id_: str,
+    *,
+    bucket_arn: str,
+    sources_arn: str,
+    log_group: logs.ILogGroup,
+    data_key_arn: str | None,
 ) -> iam.Role:
     """CodeBuild, packaging: reads its source, puts model archives and its result."""
     role = iam.Role(scope, id_, assumed_by=iam.ServicePrincipal("codebuild.amazonaws.com"))
-    allow(role, ["s3:GetObject", "s3:GetObjectVersion"], [sources_arn])
-    allow(role, ["s3:PutObject", "s3:AbortMultipartUpload"], [f"{bucket_arn}/models/*"])
-    allow(role, ["s3:PutObject"], [f"{bucket_arn}/results/model-*"])
+    allow(role, ["s3:GetObject", "s3:GetObjectVersion"], [sources_arn], why_wildcard=_ANY_SOURCE)
+    allow(role, ["s3:PutObject", "s3:AbortMultipartUpload"], [f"{bucket_arn}/models/*"], why_wildcard=_ANY_RESULT)
+    allow(role, ["s3:PutObject"], [f"{bucket_arn}/results/model-*"], why_wildcard=_ANY_RESULT)
     # What is there already is found by listing.
     allow(role, ["s3:ListBucket"], [bucket_arn])
     may_log(role, log_group)
+    if data_key_arn is not None:
+        may_use_data_key(role, data_key_arn, writes=True)
     return role
 
 
 def image_build_role(
-    scope: Construct, id_: str, *, bucket_arn: str, repository_arn: str, sources_arn: str, log_group: logs.ILogGroup
+    scope: Construct,
+    id_: str,
+    *,
+    bucket_arn: str,
+    repository_arn: str,
+    sources_arn: str,
+    log_group: logs.ILogGroup,
+    data_key_arn: str | None,
 ) -> iam.Role:
     """CodeBuild, container image: reads its source, looks up and pushes images of one repository, puts its result."""
     role = iam.Role(scope, id_, assumed_by=iam.ServicePrincipal("codebuild.amazonaws.com"))
-    allow(role, ["s3:GetObject", "s3:GetObjectVersion"], [sources_arn])
-    allow(role, ["s3:PutObject"], [f"{bucket_arn}/results/image-*"])
+    allow(role, ["s3:GetObject", "s3:GetObjectVersion"], [sources_arn], why_wildcard=_ANY_SOURCE)
+    allow(role, ["s3:PutObject"], [f"{bucket_arn}/results/image-*"], why_wildcard=_ANY_RESULT)
     allow(
         role,
         [
@@ -50,8 +68,15 @@ def image_build_role(
         [repository_arn],
     )
     # Tokens for the private registry and for ECR Public, where the base image is.
-    allow(role, ["ecr:GetAuthorizationToken", "ecr-public:GetAuthorizationToken", "sts:GetServiceBearerToken"], ["*"])
+    allow(
+        role,
+        ["ecr:GetAuthorizationToken", "ecr-public:GetAuthorizationToken", "sts:GetServiceBearerToken"],
+        ["*"],
+        why_wildcard="IAM knows no resource for the calls that hand out tokens",
+    )
     may_log(role, log_group)
+    if data_key_arn is not None:
+        may_use_data_key(role, data_key_arn, writes=True)
     return role
 
 
@@ -64,6 +89,7 @@ def build_run_role(
     project_arns: list[str],
     build_log_streams_arns: list[str],
     log_group: logs.ILogGroup,
+    data_key_arn: str | None,
 ) -> iam.Role:
     """The custom resource's own functions: start and watch the two builds, read results and the end of a log.
 
@@ -71,11 +97,15 @@ def build_run_role(
     """
     role = lambda_role(scope, id_, log_group=log_group)
     allow(role, ["codebuild:StartBuild", "codebuild:BatchGetBuilds"], project_arns)
-    allow(role, ["s3:GetObject"], [f"{bucket_arn}/results/*", f"{bucket_arn}/models/*"])
-    allow(role, ["s3:DeleteObject"], [f"{bucket_arn}/results/*"])
+    allow(role, ["s3:GetObject"], [f"{bucket_arn}/results/*", f"{bucket_arn}/models/*"], why_wildcard=_ANY_RESULT)
+    allow(role, ["s3:DeleteObject"], [f"{bucket_arn}/results/*"], why_wildcard=_ANY_RESULT)
     allow(role, ["s3:ListBucket"], [bucket_arn])  # a missing result answers 404 instead of 403
     allow(role, ["ecr:DescribeImages"], [repository_arn])
-    allow(role, ["logs:GetLogEvents"], build_log_streams_arns)
+    allow(
+        role, ["logs:GetLogEvents"], build_log_streams_arns, why_wildcard="CodeBuild names the streams after its builds"
+    )
+    if data_key_arn is not None:
+        may_use_data_key(role, data_key_arn, writes=False)
     return role
 
 

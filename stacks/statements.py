@@ -3,22 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TypeAlias
 
 from aws_cdk import Aws
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_logs as logs
 
+from stacks.acknowledgements import acknowledge_wildcards
+
+Conditions: TypeAlias = "Mapping[str, Mapping[str, str | list[str]]]"
+
 
 def allow(
-    role: iam.Role, actions: list[str], resources: list[str], **conditions: Mapping[str, str | list[str]]
+    role: iam.Role,
+    actions: list[str],
+    resources: list[str],
+    *,
+    why_wildcard: str | None = None,
+    conditions: Conditions | None = None,
 ) -> None:
-    role.add_to_policy(iam.PolicyStatement(actions=actions, resources=resources, conditions=conditions or None))
+    """why_wildcard: needed exactly where a resource has a `*`."""
+    if any("*" in each for each in resources) != (why_wildcard is not None):
+        raise ValueError(f"{role.node.path}: {actions} on {resources}: a reason is needed for a `*`, and for that only")
+    role.add_to_policy(iam.PolicyStatement(actions=actions, resources=resources, conditions=conditions))
+    if why_wildcard is not None:
+        acknowledge_wildcards(role, resources, reason=why_wildcard)
 
 
-def may_read_below(role: iam.Role, bucket_arn: str, prefix: str) -> None:
-    """prefix ends in "/"."""
-    allow(role, ["s3:GetObject"], [f"{bucket_arn}/{prefix}*"])
-    allow(role, ["s3:ListBucket"], [bucket_arn], StringLike={"s3:prefix": [f"{prefix}*"]})
+def may_read_below(role: iam.Role, bucket_arn: str, prefix: str, *, why: str) -> None:
+    """prefix ends in "/". why: not one key."""
+    allow(role, ["s3:GetObject"], [f"{bucket_arn}/{prefix}*"], why_wildcard=why)
+    allow(role, ["s3:ListBucket"], [bucket_arn], conditions={"StringLike": {"s3:prefix": [f"{prefix}*"]}})
 
 
 def may_use_data_key(role: iam.Role, key_arn: str, *, writes: bool) -> None:
@@ -28,7 +43,7 @@ def may_use_data_key(role: iam.Role, key_arn: str, *, writes: bool) -> None:
         role,
         ["kms:Decrypt", "kms:GenerateDataKey"] if writes else ["kms:Decrypt"],
         [key_arn],
-        StringEquals=through_s3,
+        conditions={"StringEquals": through_s3},
     )
 
 

@@ -306,7 +306,7 @@ def test_a_store_that_is_kept_and_emptied_or_deleted_and_not_emptied_is_refused(
     removal_policy: RemovalPolicy, empty: bool
 ) -> None:
     with pytest.raises(ValueError, match=r"Store: removal policy .* allowed: RETAIN and False"):
-        ArtifactStore(Stack(), "Store", removal_policy=removal_policy, empty_on_delete=empty)
+        ArtifactStore(Stack(), "Store", data_key_arn=None, removal_policy=removal_policy, empty_on_delete=empty)
 
 
 def test_nothing_in_the_bucket_expires_but_uploads_that_failed(synthesize: Synthesize) -> None:
