@@ -1,4 +1,4 @@
-"""Who hears of faults and of money: the topic of an environment's alarms and its budget; what it costs by the hour."""
+"""What an environment's endpoints share in operation: alarm topic, budget, overview, what is paid by the hour."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from aws_cdk import aws_sns as sns
 from constructs import Construct
 
 from stacks.alarm_topic import AlarmTopic
+from stacks.monitoring import EndpointMetrics, EnvironmentDashboard
+from stacks.production_variant import VARIANT_NAME
 from stacks.settings import Budget, Endpoint, FixedInstances, InstancePools, Keys, Notifications
 
 # Every resource of an environment carries it. AWS bills by it once it is activated as a cost allocation tag.
@@ -31,7 +33,7 @@ class OperationsStack(Stack):
         keys: Keys,
         endpoints: tuple[Endpoint, ...],
     ) -> None:
-        super().__init__(scope, id_, env=env, description="Decision endpoint: notifications and budget")
+        super().__init__(scope, id_, env=env, description="Decision endpoint: notifications, budget and overview")
         if notifications.topic_arn is None:
             self.topic: sns.ITopic = AlarmTopic(
                 self,
@@ -44,6 +46,12 @@ class OperationsStack(Stack):
             self.topic = sns.Topic.from_topic_arn(self, "Alarms", notifications.topic_arn)
         if budget is not None:
             _budget(self, budget, environment_name=environment_name, topic=self.topic)
+        EnvironmentDashboard(
+            self,
+            "Overview",
+            name=f"decision-{environment_name}",
+            endpoints=tuple(EndpointMetrics(endpoint_name=each.name, variant_name=VARIANT_NAME) for each in endpoints),
+        )
         CfnOutput(self, "TopicArn", value=self.topic.topic_arn, description="Hears of alarms and of the budget")
         for endpoint in endpoints:
             CfnOutput(

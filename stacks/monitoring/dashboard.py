@@ -12,7 +12,7 @@ from stacks.instance_types import Processor
 from stacks.monitoring import sagemaker_metrics as published
 from stacks.monitoring import server_metrics as served
 from stacks.monitoring.alarms import Alarms
-from stacks.monitoring.sagemaker_metrics import MICROSECONDS_PER_SECOND, PERIOD, EndpointMetrics, Published, Unit
+from stacks.monitoring.sagemaker_metrics import EndpointMetrics
 from stacks.monitoring.server_metrics import ServerMetrics
 from stacks.settings import AlarmLimits, Asynchronous, RealTime
 
@@ -81,9 +81,9 @@ def _latency(endpoint: EndpointMetrics, invocation: RealTime | Asynchronous, lim
             beside, title = published.OVERHEAD_LATENCY, "Overhead latency: SageMaker around it, s"
         case Asynchronous():
             beside, title = published.TIME_IN_BACKLOG, "Time in the backlog, s"
-    model = [_seconds(endpoint, published.MODEL_LATENCY, statistic) for statistic in ("p50", "p95", "p99")]
+    model = [endpoint.seconds(published.MODEL_LATENCY, statistic) for statistic in ("p50", "p95", "p99")]
     # The guide promises percentiles for ModelLatency only: the mean stands beside them.
-    around = [_seconds(endpoint, beside, statistic) for statistic in ("Average", "p50", "p95", "p99")]
+    around = [endpoint.seconds(beside, statistic) for statistic in ("Average", "p50", "p95", "p99")]
     return (
         ("Model latency: the container, s", model, _FROM_ZERO, limits.latency_p95_seconds),
         (title, around, _FROM_ZERO, None),
@@ -181,16 +181,4 @@ def _answers(server: ServerMetrics, limits: AlarmLimits) -> _Row:
             None,
         ),
         ("Decisions in 5 minutes", [server.of(served.DECISIONS, "Sum")], _FROM_ZERO, None),
-    )
-
-
-def _seconds(endpoint: EndpointMetrics, metric: Published, statistic: str) -> cloudwatch.MathExpression:
-    if metric.unit is not Unit.MICROSECONDS:
-        raise ValueError(f"{metric.name} is published in {metric.unit.value}, and would be divided as microseconds")
-    name = f"{metric.name[0].lower()}{metric.name[1:]}{statistic}"
-    return cloudwatch.MathExpression(
-        expression=f"{name} / {MICROSECONDS_PER_SECOND}",
-        using_metrics={name: endpoint.of(metric, statistic)},
-        period=PERIOD,
-        label=statistic,
     )

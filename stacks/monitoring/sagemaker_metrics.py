@@ -87,5 +87,17 @@ class EndpointMetrics:
             label=label,
         )
 
+    def seconds(self, metric: Published, statistic: str) -> cloudwatch.MathExpression:
+        """A metric published in microseconds, in seconds."""
+        if metric.unit is not Unit.MICROSECONDS:
+            raise ValueError(f"{metric.name} is published in {metric.unit.value}, and would be divided as microseconds")
+        name = f"{metric.name[0].lower()}{metric.name[1:]}{statistic}"
+        return cloudwatch.MathExpression(
+            expression=f"{name} / {MICROSECONDS_PER_SECOND}",
+            using_metrics={name: self.of(metric, statistic)},
+            period=PERIOD,
+            label=statistic,
+        )
+
     def instances(self) -> cloudwatch.Metric:
         return self.of(CPU, "SampleCount", period=Duration.minutes(1), label="instances")
