@@ -57,9 +57,11 @@ class AsyncInvocations:
 
     def invoke(self, name: str, headers: Mapping[str, str], body: bytes, config: dict[str, Any] | None) -> Response:
         """config: the endpoint's AsyncInferenceConfig; None for a real-time one. Raises AwsError."""
-        record, _ = self._find(name)
+        record, fleet = self._find(name)
         if record is None:
             raise AwsError("ValidationError", f"Endpoint {name} of account {self._scope.account} not found.")
+        if not fleet and record.status != "InService":
+            raise AwsError("ValidationError", f"Endpoint {name} is {record.status}, not InService.")
         if config is None:
             raise AwsError("ValidationError", f"Endpoint {name} has no AsyncInferenceConfig; use InvokeEndpoint.")
         queued = self._queued(name, headers, body, config)

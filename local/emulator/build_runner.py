@@ -99,7 +99,7 @@ class BuildRun:
                 spec=self._spec,
                 build=self._build,
                 declared=self._project.get("environment", {}).get("environmentVariables") or [],
-                base=self._tools.base_env,
+                base={**self._tools.base_env, "TMPDIR": str(self._temporary())},
                 scope=self._scope,
                 url=self._tools.url,
                 source=self._source,
@@ -111,6 +111,12 @@ class BuildRun:
             raise PhaseFailed("CLIENT_ERROR", str(error)) from error
         self._sink.hide(env.secrets)
         self._env = env.variables
+
+    def _temporary(self) -> Path:
+        """Goes with the build's folder, however the build ends: tools that are killed leave their files there."""
+        folder = self._folder / "tmp"
+        folder.mkdir()
+        return folder
 
     def _run_phases(self, spec: Buildspec, env: dict[str, str]) -> bool:
         """True when every phase that ran succeeded or was told to go on."""

@@ -77,7 +77,8 @@ def install(settings: EmulatorSettings, inherited: dict[str, str]) -> Callable[[
         BuildTools(
             work=settings.state / "builds",
             logs=settings.logs,
-            base_env=inherited,
+            # As a cache of CodeBuild's would: a model that was packaged before is not downloaded again.
+            base_env={"MODEL_PACKAGING_CACHE": str(settings.cache / "models"), **inherited},
             tool_path=settings.tool_path,
             url=settings.url,
             cache=settings.cache,
