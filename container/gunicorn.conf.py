@@ -1,21 +1,15 @@
 """gunicorn's settings: one worker that owns the one engine, loaded after the port is bound. Started by `serve`."""
 
 import os
-from importlib import import_module
 from typing import Any
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy only reads logits here; its idle threads would meet a fork
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy only reads logits here
 
 from decision_server import config as settings
 from decision_server import logs
 from decision_server import worker as serving
 
 _config = settings.load(os.environ)
-
-# All the Python there is, before the port is bound: from then on the worker answers at once. llama.cpp stays out, it is
-# loaded in the worker and never forked (F4).
-for _module in ("app", "engine", "preparation", "service"):
-    import_module(f"decision_server.{_module}")
 
 bind = [f"[{_config.host}]:{_config.port}" if ":" in _config.host else f"{_config.host}:{_config.port}"]
 workers = 1
@@ -40,12 +34,12 @@ logconfig_dict = logs.configuration(_config.log_level)
 
 
 def post_worker_init(worker: serving.Worker) -> None:
-    """The model loads here: in the worker, after the port is bound."""
+    """The model is loading already (wsgi.py): in the worker, after the port is bound, and never before a fork (F4)."""
     lifecycle = worker.wsgi.extensions["lifecycle"]
     host, port = worker.sockets[0].getsockname()[:2]
     worker.lifecycle = lifecycle
     worker.read_timeout_seconds = _config.read_timeout_seconds
-    lifecycle.start(url=f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}", end=worker.end)
+    lifecycle.serve(url=f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}", end=worker.end)
 
 
 def child_exit(server: Any, worker: serving.Worker) -> None:

@@ -54,6 +54,9 @@ class Lifecycle(Generic[P]):
     def __init__(self, assemble: Callable[[Callable[[Exception], None]], P]) -> None:
         self._assemble = assemble
         self._parts: P | None = None
+        self._thread = threading.Thread(target=self._load, name="load", daemon=True)
+        self._serving = threading.Event()
+        self._url = ""
         self._end: Callable[[], None] = lambda: None
         self.state = State.LOADING
         self.exit_code = 0
@@ -70,10 +73,19 @@ class Lifecycle(Generic[P]):
             raise Refusal("draining", "this server is shutting down; retry on another one", retry_after_seconds=1)
         raise Refusal("engine_failed", "the engine failed and this server is ending; retry", retry_after_seconds=5)
 
-    def start(self, url: str, end: Callable[[], None]) -> None:
-        """Loads in the background, then prints the ready line. end: asks the worker to finish what it has and exit."""
-        self._end = end
-        threading.Thread(target=self._load, args=(url,), name="load", daemon=True).start()
+    def begin(self) -> None:
+        """Starts loading in the background. May be called before there is anybody to serve."""
+        self._thread.start()
+
+    def serve(self, url: str, end: Callable[[], None]) -> None:
+        """From now on the worker answers at `url`: the ready line is printed once the parts are there.
+
+        Loads if `begin` was not called. end: asks the worker to finish what it has and exit.
+        """
+        self._url, self._end = url, end
+        self._serving.set()
+        if not self._thread.ident:
+            self.begin()
 
     def drain(self, limit_seconds: float) -> None:
         """Refuses new work, lets admitted work end within the limit, refuses what is left, closes the engine."""
@@ -88,17 +100,24 @@ class Lifecycle(Generic[P]):
         if not parts.stop(1.0):
             _log.warning("the engine was still scoring when the process ended")
 
-    def _load(self, url: str) -> None:
+    def _load(self) -> None:
         started = time.monotonic()
         try:
             parts = self._parts = self._assemble(self._failed)
         except Exception as error:  # noqa: BLE001 - any reason not to load ends the process, and is told
+            self._serving.wait()
             self._failed(error)
             return
+        self._serving.wait()
         if self.state is not State.LOADING:
             return
         self.state = State.READY
-        ready = {"event": "ready", "url": url, "model": parts.name, "seconds": round(time.monotonic() - started, 3)}
+        ready = {
+            "event": "ready",
+            "url": self._url,
+            "model": parts.name,
+            "seconds": round(time.monotonic() - started, 3),
+        }
         print(json.dumps(ready), flush=True)
 
     def _failed(self, error: Exception) -> None:

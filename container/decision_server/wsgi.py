@@ -1,99 +1,21 @@
-"""The composition root: settings → parts → app. gunicorn imports `app`; the worker starts its lifecycle.
+"""What gunicorn imports, in the worker, after the port is bound: `app`.
 
-Nothing is loaded on import: `assemble` runs in the worker, on the lifecycle's thread, after the port is bound.
+Importing this starts the loading of the model, since most of that is native work that needs no Python: the file is
+hashed while the engine's parts are imported, and the model is loaded while Flask is (docs/decisions/0013).
 """
+# ruff: noqa: E402 - the order of these lines is what this module is for
 
-from __future__ import annotations
-
-import logging
 import os
-import time
-from collections.abc import Callable
-from dataclasses import asdict
 
-from decision_server import calibration, choices, model_files, threads
 from decision_server import config as settings
+from decision_server import opening
+
+opening.begin(settings.load(os.environ).model_path)
+
+from decision_server.composition import config, lifecycle, metrics
+
+lifecycle.begin()
+
 from decision_server.app import create_app
-from decision_server.decisions import Decision, Option
-from decision_server.engine import LlamaEngine
-from decision_server.lifecycle import Lifecycle, State
-from decision_server.metrics import Metrics
-from decision_server.preparation import Preparer
-from decision_server.scheduler import Scheduler
-from decision_server.service import DecisionService
-from decision_server.wire.decision_answers import Gguf, Model
-from decision_server.wire.decision_bodies import DecisionRequest
-from decision_server.wire.dialects import Dialect
 
-_log = logging.getLogger(__name__)
-_WARM_UP = Decision(
-    id="warm-up",
-    state="The server has just started.",
-    question="Is the server ready?",
-    options=(Option(id="yes", description="It is ready."), Option(id="no", description="It is not ready.")),
-)
-_WARM_UP_SECONDS = 600.0
-
-
-def assemble(on_failure: Callable[[Exception], None]) -> DecisionService:
-    """Files → engine → service, with one decision scored. Raises StartupFailure and whatever a broken engine raises."""
-    files = model_files.find(config.model_path)
-    proposed = choices.Choice(readout=files.serving.readout, prompt_version=files.serving.prompt_version)
-    serves = choices.at_start(proposed, readout=config.readout, prompt_version=config.prompt_version)
-    fitted = None
-    if files.calibration is not None:
-        fitted = calibration.read(files.calibration.read_bytes(), gguf_sha256=files.gguf.sha256, serves=serves)
-    choice = threads.choose(config.n_threads)
-    _log.info("threads chosen", extra={"facts": {"n_threads": choice.n_threads, "reason": choice.reason}})
-    engine = LlamaEngine.load(
-        files.gguf.path,
-        n_ctx=files.serving.n_ctx if config.n_ctx is None else config.n_ctx,
-        n_threads=choice.n_threads,
-        n_gpu_layers=config.n_gpu_layers,
-        prefix_streams=config.prefix_streams,
-    )
-    preparer = Preparer(
-        engine.vocabulary,
-        n_ctx=engine.facts.n_ctx,
-        readout=serves.readout,
-        prompt_version=serves.prompt_version,
-    )
-    scheduler = Scheduler(engine, queue_size=config.queue_size, observe=metrics.scored, on_failure=on_failure)
-    facts = engine.facts
-    gguf = Gguf(file=files.gguf.file, bytes=files.gguf.bytes, sha256=files.gguf.sha256)
-    model = Model(
-        name=files.name,
-        gguf=gguf,
-        repo=files.repo,
-        revision=files.revision,
-        llama_cpp=facts.llama_cpp,
-        n_ctx=facts.n_ctx,
-        n_threads=facts.n_threads,
-        n_gpu_layers=facts.n_gpu_layers,
-        prefix_reuse=facts.prefix_reuse,
-    )
-    metrics.describe_engine({"model": files.name, "gguf_sha256": files.gguf.sha256, **asdict(facts)})
-    metrics.watch(
-        ready=lambda: lifecycle.state is State.READY,
-        queue_depth=lambda: scheduler.admitted,
-        queue_limit=1 + config.queue_size,
-        tokens_per_second=lambda: scheduler.tokens_per_second,
-    )
-    metrics.watch_prefixes(engine.counters)
-    service = DecisionService(preparer, scheduler, model=model, metrics=metrics, calibration=fitted)
-    scheduler.start()
-    _warm_up(service)
-    return service
-
-
-def _warm_up(service: DecisionService) -> None:
-    """Scores one decision, so that the first caller meets warm pages and the scheduler knows the engine's rate."""
-    now = time.monotonic()
-    asked = DecisionRequest(dialect=Dialect.DECISION, decisions=(_WARM_UP,))
-    service.answer(asked, received=now, deadline=now + _WARM_UP_SECONDS, gone=lambda: False)
-
-
-config = settings.load(os.environ)
-metrics = Metrics()
-lifecycle = Lifecycle(assemble)
 app = create_app(config, lifecycle, metrics)

@@ -155,9 +155,15 @@ def test_no_more_prefixes_are_kept_than_allowed_and_the_least_recently_used_goes
 
 def test_what_kept_prefixes_may_take_is_said_at_the_start(tiny_llama: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO), loaded(tiny_llama, prefix_streams=3) as engine:
-        whole = (engine.reuse.fixed_bytes + 1024 * engine.reuse.token_bytes) / 1e6
-    assert f"at most 3, {engine.reuse.token_bytes} bytes a token, {whole:.1f} MB each at n_ctx 1024" in caplog.text
-    assert f"{whole * 3:.1f} MB in all" in caplog.text
+        whole = engine.reuse.fixed_bytes + 1024 * engine.reuse.token_bytes
+    (said,) = [record.facts for record in caplog.records if record.message == "memory for kept prefixes"]  # type: ignore[attr-defined]
+    assert said == {
+        "most": 3,
+        "n_ctx": 1024,
+        "bytes_a_token": engine.reuse.token_bytes,
+        "bytes_each": whole,
+        "bytes_in_all": 3 * whole,
+    }
 
 
 def test_a_longer_prefix_takes_the_place_of_its_own_beginning(tiny_llama: Path) -> None:

@@ -4,6 +4,7 @@
 """
 
 from decision_server.engine.llama_engine import LlamaEngine
+from decision_server.engine.loading import open_model, prove
 from decision_server.engine.vocabulary import SpecialToken, Vocabulary
 
-__all__ = ["LlamaEngine", "SpecialToken", "Vocabulary"]
+__all__ = ["LlamaEngine", "SpecialToken", "Vocabulary", "open_model", "prove"]

@@ -11,6 +11,7 @@ import ctypes
 import logging
 import os
 import platform
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -46,7 +47,7 @@ def load() -> Library:
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", "1000")
     try:
-        api = import_module("llama_cpp.llama_cpp")
+        api = _binding()
     except FileNotFoundError:
         raise StartupFailure(
             f"no libllama in {folder}; LLAMA_CPP_LIB_PATH must name the folder that holds it"
@@ -61,6 +62,17 @@ def load() -> Library:
     api.llama_backend_init()
     _check_one_folder(folder)
     return Library(api=api, folder=folder, version=version)
+
+
+def _binding() -> Any:
+    """The module of plain functions alone. Its package would import templates, tokenizers and a disk cache with it,
+    which nothing here uses: a third of the time to import all that this server needs.
+    """
+    if "llama_cpp" not in sys.modules:
+        package = util.find_spec("llama_cpp")
+        if package is not None:
+            sys.modules["llama_cpp"] = util.module_from_spec(package)  # not executed
+    return import_module("llama_cpp.llama_cpp")
 
 
 def _folder() -> Path:

@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
 from decision_server.engine import loading
@@ -43,16 +44,15 @@ class LlamaEngine:
         self.counters = PrefixCounters()
         capacity = prefix_streams if loaded.reuse.copies else 0
         self._kept = KeptPrefixes(capacity, self.reuse.layout, self.counters, cuttable=self.reuse.cuttable)
-        _log.info("engine ready: %s", self.facts)
+        _log.info("engine ready", extra={"facts": asdict(self.facts)})
         whole = self.reuse.fixed_bytes + self.reuse.token_bytes * self.facts.n_ctx
-        _log.info(
-            "kept prefixes: at most %d, %d bytes a token, %.1f MB each at n_ctx %d, %.1f MB in all",
-            capacity,
-            self.reuse.token_bytes,
-            whole / 1e6,
-            self.facts.n_ctx,
-            whole * capacity / 1e6,
-        )
+        room = {
+            "most": capacity,
+            "bytes_a_token": self.reuse.token_bytes,
+            "bytes_each": whole,
+            "n_ctx": self.facts.n_ctx,
+        }
+        _log.info("memory for kept prefixes", extra={"facts": room | {"bytes_in_all": whole * capacity}})
 
     @classmethod
     def load(
@@ -71,10 +71,8 @@ class LlamaEngine:
         prefix_streams: prefixes kept across tasks. flash_attention: None for the quickest way that proves exact.
         Raises StartupFailure, with everything freed.
         """
-        loaded = loading.load(
-            path, n_ctx=n_ctx, n_threads=n_threads, n_gpu_layers=n_gpu_layers, flash_attention=flash_attention
-        )
-        return cls(loaded, prefix_streams)
+        opened = loading.open_model(path, n_ctx=n_ctx, n_gpu_layers=n_gpu_layers)
+        return cls(loading.prove(opened, n_threads=n_threads, flash_attention=flash_attention), prefix_streams)
 
     def score(self, task: ScoringTask, *, stop: Callable[[], bool] = lambda: False) -> Score:
         """Logits after the last token, and what follows it.

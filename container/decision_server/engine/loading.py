@@ -32,8 +32,26 @@ class Loaded:
     facts: EngineFacts
 
 
-def load(path: Path, *, n_ctx: int | None, n_threads: int, n_gpu_layers: int, flash_attention: bool | None) -> Loaded:
-    """As `LlamaEngine.load`. Raises StartupFailure."""
+@dataclass(frozen=True, kw_only=True)
+class OpenModel:
+    """A model that is loaded and has no context yet. model: the library's handle. n_ctx: tokens a prompt may have.
+
+    gpu_layers: how many of its layers are on a GPU.
+    """
+
+    api: Any
+    version: str
+    model: Any
+    vocabulary: Vocabulary
+    n_ctx: int
+    gpu_layers: int
+
+
+def open_model(path: Path, *, n_ctx: int | None, n_gpu_layers: int) -> OpenModel:
+    """A verified GGUF → its weights and vocabulary. Raises StartupFailure.
+
+    n_ctx: None for the model's own limit, at most 4096. n_gpu_layers: −1 for all.
+    """
     found = library.load()
     api = found.api
     gpus = devices.gpus(api)
@@ -54,24 +72,38 @@ def load(path: Path, *, n_ctx: int | None, n_threads: int, n_gpu_layers: int, fl
         if layers:
             named = ", ".join(f"{gpu.name} ({gpu.description})" for gpu in gpus)
             _log.info("%d of %d layers go to %s", layers, devices.layers_on_gpu(api, model, -1), named)
-        chooser = _Chooser(api, model, n_ctx=size, n_threads=n_threads, on_gpu=layers > 0)
-        scores_bytes = 4 * int(api.llama_model_n_head(model)) * CHUNK * size
-        chosen = candidates(on_gpu=layers > 0, scores_bytes=scores_bytes)
+    except BaseException:
+        api.llama_model_free(model)
+        raise
+    return OpenModel(api=api, version=found.version, model=model, vocabulary=vocabulary, n_ctx=size, gpu_layers=layers)
+
+
+def prove(opened: OpenModel, *, n_threads: int, flash_attention: bool | None) -> Loaded:
+    """Makes a context and proves how it may be used. Takes ownership of the model: it is freed on failure.
+
+    flash_attention: None for the quickest way that proves exact.
+    """
+    api, on_gpu = opened.api, opened.gpu_layers > 0
+    try:
+        chooser = _Chooser(api, opened.model, n_ctx=opened.n_ctx, n_threads=n_threads, on_gpu=on_gpu)
+        scores_bytes = 4 * int(api.llama_model_n_head(opened.model)) * CHUNK * opened.n_ctx
+        chosen = candidates(on_gpu=on_gpu, scores_bytes=scores_bytes)
         if flash_attention is not None:
             chosen = tuple(one for one in CANDIDATES if one.flash_attention == flash_attention)
         context, reuse, flash = chooser.choose(chosen)
     except BaseException:
-        api.llama_model_free(model)
+        opened.vocabulary.close()
+        api.llama_model_free(opened.model)
         raise
     facts = EngineFacts(
-        n_vocab=vocabulary.n_tokens,
-        n_ctx=size,
+        n_vocab=opened.vocabulary.n_tokens,
+        n_ctx=opened.n_ctx,
         n_threads=n_threads,
-        n_gpu_layers=layers,
-        llama_cpp=f"llama-cpp-python {found.version}",
+        n_gpu_layers=opened.gpu_layers,
+        llama_cpp=f"llama-cpp-python {opened.version}",
         prefix_reuse=f"{reuse.words}; flash attention {'on' if flash else 'off'}",
     )
-    return Loaded(api=api, model=model, vocabulary=vocabulary, context=context, reuse=reuse, facts=facts)
+    return Loaded(api=api, model=opened.model, vocabulary=opened.vocabulary, context=context, reuse=reuse, facts=facts)
 
 
 class _Chooser:
