@@ -1,6 +1,7 @@
 """gunicorn's settings: one worker that owns the one engine, loaded after the port is bound. Started by `serve`."""
 
 import os
+from functools import partial
 from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy only reads logits here
@@ -31,6 +32,16 @@ limit_request_field_size = 16380  # custom attributes of InvokeEndpoint are long
 accesslog = None
 loglevel = _config.log_level
 logconfig_dict = logs.configuration(_config.log_level)
+
+
+def on_starting(server: Any) -> None:
+    """There is one worker because there is one engine: signals by which gunicorn starts another are turned away."""
+    for name in ("hup", "ttin", "usr2"):
+        setattr(server, f"handle_{name}", partial(_turn_away, server, f"SIG{name.upper()}"))
+
+
+def _turn_away(server: Any, name: str) -> None:
+    server.log.warning("%s ignored: it would load the model a second time; start a new server instead", name)
 
 
 def post_worker_init(worker: serving.Worker) -> None:

@@ -9,6 +9,7 @@ import json
 import os
 import signal
 import socket
+import subprocess
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -209,3 +210,19 @@ def test_an_interrupt_from_the_terminal_ends_the_server_at_once(tmp_path: Path) 
     with Server(FAKE, tmp_path, {}) as server:
         server.process.send_signal(signal.SIGINT)
         assert server.process.wait(10) == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTTIN, signal.SIGUSR2])
+def test_a_signal_that_would_start_a_second_worker_is_turned_away(tmp_path: Path, number: signal.Signals) -> None:
+    with Server(FAKE, tmp_path, {}) as server:
+        before = children(server.process.pid)
+        server.process.send_signal(number)
+        assert server.log_line("ignored")["message"].startswith(f"{number.name} ignored")
+        assert server.ask(work(1)).status == 200
+        assert children(server.process.pid) == before
+        assert len(before) == 1
+
+
+def children(pid: int) -> list[str]:
+    found = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True, check=True)
+    return found.stdout.split()
