@@ -60,15 +60,15 @@ class Build:
     def docker(self) -> list[str]:
         return self.calls_file.read_text().splitlines() if self.calls_file.exists() else []
 
-    def image(self, *, found: bool, media_type: str = DOCKER_V2) -> None:
+    def image(self, *, found: bool, media_type: str = DOCKER_V2, tag: str = TAG) -> None:
         image = {"imageId": {"imageDigest": DIGEST}, "imageManifest": "{}", "imageManifestMediaType": media_type}
-        missing = {"imageId": {"imageTag": TAG}, "failureCode": "ImageNotFound", "failureReason": "not found"}
+        missing = {"imageId": {"imageTag": tag}, "failureCode": "ImageNotFound", "failureReason": "not found"}
         self.stubs["ecr"].add_response(
             "batch_get_image",
             {"images": [image], "failures": []} if found else {"images": [], "failures": [missing]},
             {
                 "repositoryName": "images",
-                "imageIds": [{"imageTag": TAG}],
+                "imageIds": [{"imageTag": tag}],
                 "acceptedMediaTypes": [DOCKER_V2, "application/vnd.oci.image.manifest.v1+json"],
             },
         )
@@ -128,6 +128,19 @@ def test_the_image_is_built_without_attestations_checked_and_then_pushed(build: 
         f" --build-arg BASE_IMAGE={BASE} -t {REPOSITORY}:{TAG} -f container/Dockerfile container",
         f"image inspect --format {{{{.Os}}}}/{{{{.Architecture}}}} {REPOSITORY}:{TAG}",
         f"push {REPOSITORY}:{TAG}",
+    ]
+
+
+def test_the_standard_image_is_the_base_itself_pulled_by_digest(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TARGET", "standard-cuda")
+    tag = f"standard-cuda-{TRIGGER[:32]}"
+    build.image(found=False, tag=tag)
+    assert image_build.main(["build"]) == 0
+    assert build.docker == [
+        f"pull --platform linux/amd64 {BASE}",
+        f"tag {BASE} {REPOSITORY}:{tag}",
+        f"image inspect --format {{{{.Os}}}}/{{{{.Architecture}}}} {REPOSITORY}:{tag}",
+        f"push {REPOSITORY}:{tag}",
     ]
 
 

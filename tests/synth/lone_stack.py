@@ -27,7 +27,7 @@ def plain(value: Any) -> Any:
             return {"AWS::Partition": "aws", "AWS::AccountId": "A", "AWS::Region": "R", "AWS::URLSuffix": "U"}.get(
                 name, name
             )
-        case {"Fn::GetAtt": [name, _]}:
+        case {"Fn::GetAtt": [name, _]} | {"Fn::ImportValue": name}:
             return name
         case dict():
             return {key: plain(each) for key, each in value.items()}

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from cfnlint.api import lint_file  # type: ignore[import-untyped] # ships no type information
 from cfnlint.config import ManualArgs  # type: ignore[import-untyped] # ships no type information
 
 from .conftest import Synthesize, Template
+from .everything import EVERYTHING
 
 # Each with the reason why it is no fault here.
 IGNORED = {
@@ -23,10 +25,16 @@ def findings(template: Template, path: Path) -> list[str]:
     return [f"{each.rule.id} {each.message}" for each in found]
 
 
-def test_cfn_lint_finds_nothing_in_either_shape(synthesize: Synthesize, tmp_path: Path) -> None:
-    cpu, pools = synthesize("dev"), synthesize("prod")
-    ephemeral = synthesize("dev", changes={"ephemeral": True})["artifacts"]
-    for template in (cpu["artifacts"], ephemeral, cpu["builds"], cpu["operations"], cpu["scoring"], pools["scoring"]):
+@pytest.mark.parametrize("name", ["local", "dev", "staging", "prod"])
+def test_cfn_lint_finds_nothing_in_a_shipped_environment(synthesize: Synthesize, tmp_path: Path, name: str) -> None:
+    for template in synthesize(name).values():
+        assert findings(template, tmp_path / "template.json") == []
+
+
+def test_cfn_lint_finds_nothing_with_everything_switched_on(synthesize: Synthesize, tmp_path: Path) -> None:
+    templates = synthesize("dev", changes=EVERYTHING)
+    emptied = synthesize("dev", changes=EVERYTHING | {"ephemeral": True})["artifacts"]
+    for template in (*templates.values(), emptied):
         assert findings(template, tmp_path / "template.json") == []
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from stacks import container_build
 from stacks.build_request import BuildRequest
-from stacks.container_build import image_request
+from stacks.container_build import image_request, standard_image_request
 from stacks.model_build import model_request
 from stacks.source_tree import read_source_tree
 
@@ -112,6 +112,23 @@ def test_a_new_base_image_rebuilds_the_image(checkout: Path, monkeypatch: pytest
 
 def test_the_two_targets_are_two_images(checkout: Path) -> None:
     assert image_request(checkout, target="cpu").trigger != image_request(checkout, target="cuda").trigger
+
+
+@pytest.mark.parametrize(
+    ("changed", "copies_anew"),
+    [
+        ("container/decision_server/scoring.py", False),
+        ("container/Dockerfile", False),
+        ("container/image_build.py", True),
+        ("container/buildspec.yml", True),
+    ],
+)
+def test_the_standard_image_is_copied_anew_for_a_change_of_how_it_is_copied_and_not_for_one_of_our_server(
+    checkout: Path, changed: str, copies_anew: bool
+) -> None:
+    before = standard_image_request(checkout, target="cpu").trigger
+    append(changed)(checkout)
+    assert (standard_image_request(checkout, target="cpu").trigger != before) is copies_anew
 
 
 def test_each_declaration_is_a_build_of_its_own(checkout: Path) -> None:
