@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +17,24 @@ from tests.contract.filter_pattern import matches, value
 from tests.fixtures.tiny_gguf import write_tiny_llama
 from tests.serving.server import FAKE, SERVE, Server, decision
 
+ROOT = Path(__file__).resolve().parents[2]
+QUERY_WORDS = {
+    "filter",
+    "stats",
+    "fields",
+    "sort",
+    "desc",
+    "limit",
+    "by",
+    "and",
+    "in",
+    "count",
+    "sum",
+    "avg",
+    "pct",
+    "bin",
+}
+QUERY_WORDS |= {"@timestamp", "@logStream"}
 THREE = [{"id": name, "description": name} for name in ("first", "second", "third")]
 
 
@@ -84,6 +103,27 @@ def test_label_mass_and_rotation_spread_are_counted_only_where_there_are_any(ser
     assert taken(server_metrics.LABEL_MASS, letters) is not None
     assert taken(server_metrics.ROTATION_SPREAD, letters) is None
     assert taken(server_metrics.CONFIDENCE, likelihood) is not None
+
+
+def test_the_log_queries_of_the_documentation_name_fields_that_the_server_prints(server: Server) -> None:
+    server.ask({"decision": decision(readout="letters-rotated", options=THREE)})
+    server.until(lambda: any("rotation_spread" in line for line in answered(server)))
+    printed = {name for line in (server.err + server.out).split("\n") if line for name in json.loads(line)}
+    printed |= {"error", "exit_code"}  # of a load that failed, and of the end
+    queries = re.findall(r"```insights\n(.*?)```", (ROOT / "docs/deploying.md").read_text(), flags=re.DOTALL)
+    assert len(queries) >= 5
+    for query in queries:
+        words = re.findall(r"@?[A-Za-z_]+", re.sub(r'"[^"]*"|\d+[hm]\b', "", query))
+        assert [word for word in words if word not in printed | QUERY_WORDS] == [], query
+
+
+def test_the_fields_that_the_documentation_lists_are_those_of_a_line(server: Server) -> None:
+    _, line = line_of(server, {"decision": decision(readout="letters-rotated", options=THREE)})
+    text = (ROOT / "docs/deploying.md").read_text()
+    (listed,) = re.findall(r"A line with `event` `answered` has(.*?)counts since", text, flags=re.DOTALL)
+    named = set(re.findall(r"`([a-z_]+)`", listed))
+    own = {name for name in json.loads(line) if not name.startswith("prefix_")}
+    assert named == own - {"time", "level", "logger", "message", "event"}
 
 
 def test_a_refused_request_counts_as_a_request_and_as_no_decision(server: Server) -> None:
