@@ -114,7 +114,7 @@ class BuildRun:
 
     def _temporary(self) -> Path:
         """Goes with the build's folder, however the build ends: tools that are killed leave their files there."""
-        folder = self._folder / "tmp"
+        folder: Path = self._folder / "tmp"
         folder.mkdir()
         return folder
 

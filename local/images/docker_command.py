@@ -10,11 +10,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from local.images import buildah_build, dockerfile, inspection, modes, venv_build
+from local.images import buildah_build, dockerfile, inspection, modes, standard_image, venv_build
 from local.images.errors import ImageError
 from local.images.paths import ROOT, Cache
 from local.images.reference import Reference
 from local.images.registry import Registry
+from local.images.run import RUNTIME_LABEL
 from local.images.store import ImageStore
 
 PLATFORM = "linux/amd64"
@@ -23,7 +24,8 @@ PLATFORM = "linux/amd64"
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise ImageError(
-            f"{self.prog}: {message}. This stands in for docker; it knows login, build, push, image inspect, version"
+            f"{self.prog}: {message}. This stands in for docker; it knows login, build, pull, tag, push, image "
+            "inspect, version"
         )
 
 
@@ -55,6 +57,14 @@ def _parser() -> argparse.ArgumentParser:
     build.add_argument("--file", "-f", type=Path)
     build.add_argument("context", type=Path)
     build.set_defaults(run=_build)
+    pull = commands.add_parser("pull", allow_abbrev=False)
+    pull.add_argument("--platform", required=True)
+    pull.add_argument("reference")
+    pull.set_defaults(run=_pull)
+    tag = commands.add_parser("tag", allow_abbrev=False)
+    tag.add_argument("source")
+    tag.add_argument("target")
+    tag.set_defaults(run=_tag)
     push = commands.add_parser("push", allow_abbrev=False)
     push.add_argument("reference")
     push.set_defaults(run=_push)
@@ -114,6 +124,25 @@ def _build(options: argparse.Namespace, environ: Mapping[str, str]) -> None:
             say=_say,
         )
     print(f"naming to {reference} done, {digest}")
+
+
+def _pull(options: argparse.Namespace, environ: Mapping[str, str]) -> None:
+    reference = Reference.parse(options.reference)
+    if options.platform != PLATFORM:
+        raise ImageError(f"pull: --platform {options.platform}: only {PLATFORM} runs here")
+    digest = standard_image.pull(
+        reference, platform=PLATFORM, label=RUNTIME_LABEL, store=ImageStore(_cache(environ).image_store)
+    )
+    _say(f"{reference} is not pulled; a stand-in for it of this checkout is {digest}")
+
+
+def _tag(options: argparse.Namespace, environ: Mapping[str, str]) -> None:
+    target = Reference.parse(options.target)
+    if target.tag is None or target.digest is not None:
+        raise ImageError(f"tag {target}: repository:tag expected")
+    store = ImageStore(_cache(environ).image_store)
+    image = store.get(Reference.parse(options.source))
+    store.tag(target, digest=image.digest, media_type=image.media_type)
 
 
 def _push(options: argparse.Namespace, environ: Mapping[str, str]) -> None:

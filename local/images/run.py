@@ -12,7 +12,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from local.images import chroot_run, layers, venv_runtime
+from local.images import chroot_run, layers, standard_image, venv_runtime
 from local.images.errors import ImageError
 from local.images.oci import ImageConfig, Manifest
 from local.images.paths import Cache
@@ -49,6 +49,11 @@ def prepare(image_uri: str, *, endpoint_url: str, cache_dir: Path) -> RunnableIm
         case "chroot":
             command = chroot_run.command(config, root)
             return RunnableImage(command=command, env=dict(config.environment), cwd=folder)
+        case standard_image.RUNTIME:
+            command = standard_image.command(config, root)
+            return RunnableImage(
+                command=command, env=dict(config.environment), cwd=root / config.working_directory.lstrip("/")
+            )
         case other:
             raise ImageError(
                 f"image {image_uri}: label {RUNTIME_LABEL} is {other!r}; images of local/bin/docker run here, no others"

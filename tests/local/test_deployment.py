@@ -49,7 +49,9 @@ class App:
         )
 
     def endpoint(self) -> dict[str, Any]:
-        described: dict[str, Any] = self.emulated.client("sagemaker").describe_endpoint(EndpointName="decision-local-scoring")
+        described: dict[str, Any] = self.emulated.client("sagemaker").describe_endpoint(
+            EndpointName="decision-local-scoring"
+        )
         del described["ResponseMetadata"]
         return described
 
@@ -61,7 +63,9 @@ class App:
 
     def decide(self) -> list[float]:
         response = self.emulated.client("sagemaker-runtime").invoke_endpoint(
-            EndpointName="decision-local-scoring", ContentType="application/json", Body=json.dumps({"decision": SUPPORT_ROUTE})
+            EndpointName="decision-local-scoring",
+            ContentType="application/json",
+            Body=json.dumps({"decision": SUPPORT_ROUTE}),
         )
         probabilities: list[float] = json.loads(response["Body"].read())["result"]["probabilities"]
         return probabilities
