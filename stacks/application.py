@@ -9,6 +9,7 @@ import aws_cdk as cdk
 from aws_cdk import aws_logs as logs
 
 from stacks.artifact_stack import ArtifactStack
+from stacks.build_run import BuildRun
 from stacks.build_stack import BuildStack
 from stacks.endpoint_stack import EndpointStack
 from stacks.operations_stack import ENVIRONMENT_TAG, OperationsStack
@@ -16,6 +17,7 @@ from stacks.serving import Surroundings
 from stacks.settings import DecisionEndpoint, Environment, StandardEndpoint
 from stacks.standard_endpoint_stack import StandardEndpointStack
 
+_ENDPOINT_TAG = "decision-endpoint"
 _RETENTION = {
     1: logs.RetentionDays.ONE_DAY,
     7: logs.RetentionDays.ONE_WEEK,
@@ -69,10 +71,27 @@ def add_stacks(app: cdk.App, *, settings: Environment, root: Path) -> None:
         log_retention=retention,
         root=root,
     )
+    last_to_run: dict[str, cdk.Stack] = {}
     for endpoint in settings.endpoints:
         match endpoint:
             case DecisionEndpoint():
-                EndpointStack(app, endpoint.name, env=env, endpoint=endpoint, surroundings=surroundings)
+                stack: cdk.Stack = EndpointStack(
+                    app, endpoint.name, env=env, endpoint=endpoint, surroundings=surroundings
+                )
             case StandardEndpoint():
-                StandardEndpointStack(app, endpoint.name, env=env, endpoint=endpoint, surroundings=surroundings)
+                stack = StandardEndpointStack(app, endpoint.name, env=env, endpoint=endpoint, surroundings=surroundings)
+        cdk.Tags.of(stack).add(_ENDPOINT_TAG, endpoint.key)
+        _wait_for_shared_builds(stack, last_to_run)
+    for key, value in settings.tags:
+        cdk.Tags.of(app).add(key, value)
     cdk.Tags.of(app).add(ENVIRONMENT_TAG, settings.name)
+
+
+def _wait_for_shared_builds(stack: cdk.Stack, last_to_run: dict[str, cdk.Stack]) -> None:
+    """Of the stacks that run the same build each waits for the one before: it finds the result, and nothing is built
+    twice even where stacks are deployed in parallel. last_to_run: by trigger, gets this stack."""
+    for each in stack.node.children:
+        if isinstance(each, BuildRun):
+            if each.trigger in last_to_run:
+                stack.add_dependency(last_to_run[each.trigger], "the same build")
+            last_to_run[each.trigger] = stack

@@ -13,12 +13,16 @@ from stacks.build_request import BuildRequest
 
 
 class BuildRun(Construct):
-    """Uploads the request's source as an asset and runs `project_name` on it. `attribute` reads the result."""
+    """Uploads the request's source as an asset and runs `project_name` on it. `attribute` reads the result.
+
+    Exposes `trigger`: runs of the same build have the same.
+    """
 
     def __init__(
         self, scope: Construct, id_: str, *, request: BuildRequest, project_name: str, service_token: str
     ) -> None:
         super().__init__(scope, id_)
+        self.trigger = request.trigger
         with tempfile.TemporaryDirectory() as folder:
             source = Path(folder) / f"{request.kind}-source.zip"
             request.source.write_zip(source)
@@ -30,7 +34,7 @@ class BuildRun(Construct):
             service_token=service_token,
             properties={
                 "Kind": request.kind,
-                "Trigger": request.trigger,
+                "Trigger": self.trigger,
                 "ProjectName": project_name,
                 "SourceLocation": f"{asset.s3_bucket_name}/{asset.s3_object_key}",
                 "Variables": dict(sorted(request.variables.items())),

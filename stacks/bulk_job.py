@@ -10,13 +10,10 @@ from typing import Any
 from stacks.endpoint_objects import EndpointObjects
 from stacks.instance_types import Processor
 from stacks.settings import Bulk, Keys
+from stacks.settings.bulk import GRACE_SECONDS, MOST_MEGABYTES_AT_ONCE, payload_megabytes
 
-# CreateTransformJob: what runs at once times the size of one may not exceed this.
-_MAX_MEGABYTES_AT_ONCE = 100
 # CreateTransformJob: 0 to 3. What is answered 503 by a full queue is asked again.
 _RETRIES = 3
-# Beyond the engine's own deadline, so that the container's error is the one that is reported.
-_GRACE_SECONDS = 10
 # The newest driver that Batch Transform has; the image brings CUDA's forward compatibility with it.
 _GPU_HOST_IMAGE = "al2-ami-sagemaker-batch-gpu-535"
 
@@ -36,11 +33,11 @@ def bulk_job(
 
     max_body_bytes, deadline_seconds: the engine's settings. Raises ValueError beyond CreateTransformJob's limits.
     """
-    megabytes = -(-max_body_bytes // 2**20)
-    if megabytes * bulk.max_concurrent_transforms > _MAX_MEGABYTES_AT_ONCE:
+    megabytes = payload_megabytes(max_body_bytes)
+    if megabytes * bulk.max_concurrent_transforms > MOST_MEGABYTES_AT_ONCE:
         raise ValueError(
             f"bulk.max_concurrent_transforms: {bulk.max_concurrent_transforms} times {megabytes} MB"
-            f" (engine.max_body_bytes); the product may be {_MAX_MEGABYTES_AT_ONCE} MB at most."
+            f" (engine.max_body_bytes); the product may be {MOST_MEGABYTES_AT_ONCE} MB at most."
             " Remedy: lower one of the two"
         )
     # Each line is a request of its own. One that is refused fails the job, and then there is no output of its file:
@@ -51,7 +48,8 @@ def bulk_job(
         "MaxPayloadInMB": megabytes,
         "BatchStrategy": "SingleRecord",
         "ModelClientConfig": {
-            "InvocationsTimeoutInSeconds": deadline_seconds + _GRACE_SECONDS,
+            "InvocationsTimeoutInSeconds": deadline_seconds
+            + GRACE_SECONDS,  # so that the container's own error is the one reported
             "InvocationsMaxRetries": _RETRIES,
         },
         "TransformInput": {

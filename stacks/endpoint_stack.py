@@ -10,10 +10,7 @@ from stacks.container_build import image_request
 from stacks.endpoint_sources import made_image, model_archive, pinned_image
 from stacks.serving import Served, Surroundings, serve
 from stacks.settings import BuiltImage, DecisionEndpoint, PinnedImage
-
-# The container's own defaults (docs/interfaces.md section 2).
-_MAX_BODY_BYTES = "1048576"
-_DEADLINE_SECONDS = "50"
+from stacks.settings.engine import DEADLINE_SECONDS, MAX_BODY_BYTES
 
 
 class EndpointStack(Stack):
@@ -50,8 +47,8 @@ class EndpointStack(Stack):
                 environment=engine,
                 isolated=True,  # it asks nobody for anything
                 own_server=True,
-                max_body_bytes=int(engine.get("DECISION_MAX_BODY_BYTES", _MAX_BODY_BYTES)),
-                deadline_seconds=int(engine.get("DECISION_DEADLINE_SECONDS", _DEADLINE_SECONDS)),
+                max_body_bytes=int(engine.get("DECISION_MAX_BODY_BYTES", MAX_BODY_BYTES)),
+                deadline_seconds=int(engine.get("DECISION_DEADLINE_SECONDS", DEADLINE_SECONDS)),
             ),
             surroundings=surroundings,
         )

@@ -10,7 +10,7 @@ from typing import Any
 
 from model_packaging.declaration import read_declaration
 from stacks.instance_types import Processor
-from stacks.settings.bulk import bulk_from
+from stacks.settings.bulk import bulk_from, check_bulk_engine
 from stacks.settings.container import pinned_image_from, target_from
 from stacks.settings.endpoint_values import (
     Asynchronous,
@@ -23,7 +23,7 @@ from stacks.settings.endpoint_values import (
     PinnedModel,
     StandardEndpoint,
 )
-from stacks.settings.engine import engine_variables
+from stacks.settings.engine import DEADLINE_SECONDS, MAX_BODY_BYTES, engine_variables
 from stacks.settings.fields import Fields
 from stacks.settings.instances import instances_from
 from stacks.settings.model import archive_from, archive_or_hub_from
@@ -59,6 +59,14 @@ def _decision(fields: Fields, *, key: str, name: str, root: Path) -> DecisionEnd
     )
     if common.alarms.label_mass is not None:
         _check_label_mass(fields, dict(engine), model=model, root=root)
+    if common.bulk is not None:
+        variables = dict(engine)
+        check_bulk_engine(
+            fields,
+            common.bulk,
+            max_body_bytes=int(variables.get("DECISION_MAX_BODY_BYTES", MAX_BODY_BYTES)),
+            deadline_seconds=int(variables.get("DECISION_DEADLINE_SECONDS", DEADLINE_SECONDS)),
+        )
     pinned = pinned_image_from(fields.table("container"))
     return DecisionEndpoint(**_values(replace(common, engine=engine)), image=pinned or BuiltImage(), model=model)
 

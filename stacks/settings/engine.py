@@ -11,6 +11,9 @@ from collections.abc import Mapping
 from stacks.instance_types import Processor
 from stacks.settings.fields import Fields
 
+# What the container does where a setting is left out, as far as its surroundings depend on it.
+MAX_BODY_BYTES = 1048576
+DEADLINE_SECONDS = 50
 _NUMBERS: Mapping[str, tuple[int, int | None]] = {
     "deadline_seconds": (1, 59),  # InvokeEndpoint gives up after 60
     "max_body_bytes": (1024, 26214400),

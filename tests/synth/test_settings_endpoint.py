@@ -45,7 +45,7 @@ def test_everything_of_an_endpoint_is_read_as_given() -> None:
             alarms={"server_error_percent": 2, "busy_percent": 0.5, "latency_p95_seconds": 3, "label_mass": 0.75},
             capture={"sampling_percent": 10},
             bulk={"instance_type": "ml.m5.xlarge", "instance_count": 2, "max_concurrent_transforms": 3},
-            engine={"deadline_seconds": 3600},
+            engine={"deadline_seconds": 3590},
         )
     )
     assert endpoint.invocation == Asynchronous(max_concurrent_invocations_per_instance=7)
@@ -58,7 +58,7 @@ def test_everything_of_an_endpoint_is_read_as_given() -> None:
     )
     assert endpoint.capture == DataCapture(sampling_percent=10)
     assert endpoint.bulk == Bulk(instance_type="ml.m5.xlarge", instance_count=2, max_concurrent_transforms=3)
-    assert dict(endpoint.engine)["DECISION_DEADLINE_SECONDS"] == "3600"
+    assert dict(endpoint.engine)["DECISION_DEADLINE_SECONDS"] == "3590"
 
 
 def test_an_asynchronous_endpoint_may_scale_to_nothing() -> None:
@@ -218,6 +218,15 @@ TABLES: list[tuple[dict[str, Any], str]] = [
     (
         {"bulk": {"workers": 4}},
         "bulk.workers: unknown; allowed here: instance_count, instance_type, max_concurrent_transforms",
+    ),
+    (
+        {"bulk": {"max_concurrent_transforms": 51}, "engine": {"max_body_bytes": 1048577}},
+        "bulk.max_concurrent_transforms: 51 given; 51 requests of 2 MB (engine.max_body_bytes) at once; 100 MB together"
+        " allowed. Remedy: lower one of the two",
+    ),
+    (
+        {"bulk": {}, "hosting": {"asynchronous": {}}, "engine": {"deadline_seconds": 3591}},
+        "engine.deadline_seconds: 3591 given; with bulk 3590 at most allowed: SageMaker waits an hour",
     ),
     # The model of our own container.
     (
