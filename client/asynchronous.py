@@ -12,7 +12,9 @@ from botocore.exceptions import ClientError
 
 from client.aws import ABSENT, Clients, code_of
 from client.bulk_store import split_uri
+from client.decision_lines import check_decision
 from client.errors import JobFailed, Refused
+from client.json_lines import BadLine, check_value
 
 Pauses = Callable[[], "Iterator[float]"]
 
@@ -60,8 +62,18 @@ def wait(s3: Any, pending: Pending, *, pauses: Pauses) -> Answer:
 
 
 def request_body(given: dict[str, Any]) -> bytes:
-    """A decision, or an object with `decision` or `decisions`, as a request body (contract 3.1)."""
+    """A decision, or an object with `decision` or `decisions`, as a request body (contract 3.1). Raises BadLine."""
     whole = given if "decision" in given or "decisions" in given else {"decision": given}
+    if len(whole) != 1:
+        raise BadLine(f"the keys {', '.join(whole)}; exactly one of `decision` and `decisions` is needed")
+    check_value(whole)
+    if "decision" in whole:
+        check_decision(whole["decision"], "decision")
+    elif not isinstance(whole["decisions"], list) or not whole["decisions"]:
+        raise BadLine("a list of at least one decision is needed", field="decisions")
+    else:
+        for index, decision in enumerate(whole["decisions"]):
+            check_decision(decision, f"decisions[{index}]")
     return json.dumps(whole, ensure_ascii=False).encode("utf-8")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from client.json_lines import BadLine, read_object, type_name
+from client.json_lines import BadLine, check_value, read_object, type_name
 
 REQUIRED = ("id", "state", "question", "options")
 OPTIONAL = ("readout", "prompt_version")
@@ -19,13 +19,11 @@ MIN_OPTIONS, MAX_OPTIONS = 2, 255
 def body_of(line: bytes, *, max_bytes: int) -> bytes:
     """The request body, one line of JSON without a line break. Raises BadLine."""
     given = read_object(line)
-    if "decision" in given:
-        _fields(given, "", required=("decision",), optional=())
-        decision = given["decision"]
-    else:
-        decision = given
-    _check(decision, "decision")
-    body = json.dumps({"decision": decision}, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
+    whole = given if "decision" in given else {"decision": given}
+    _fields(whole, "", required=("decision",), optional=())
+    check_value(whole)
+    check_decision(whole["decision"], "decision")
+    body = json.dumps(whole, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
     if len(body) > max_bytes:
         raise BadLine(f"{len(body)} bytes; at most {max_bytes} allowed; shorten the state", field="decision")
     return body
@@ -36,7 +34,8 @@ def decision_id(body: bytes) -> str:
     return str(json.loads(body)["decision"]["id"])
 
 
-def _check(decision: object, place: str) -> None:
+def check_decision(decision: object, place: str) -> None:
+    """Raises BadLine."""
     if not isinstance(decision, dict):
         raise BadLine(f"{type_name(decision)}; an object is needed", field=place)
     _fields(decision, place, required=REQUIRED, optional=OPTIONAL)

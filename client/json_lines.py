@@ -20,7 +20,7 @@ class BadLine(ValueError):
 
 
 def read_object(line: bytes) -> dict[str, Any]:
-    """line: without its line break. Raises BadLine."""
+    """line: without its line break. What JSON's grammar lets through is `check_value`'s business. Raises BadLine."""
     if not line.strip():
         raise BadLine("empty; remove it")
     try:
@@ -41,8 +41,25 @@ def read_object(line: bytes) -> dict[str, Any]:
         raise BadLine(f"not JSON that can be read: {error}") from error
     if not isinstance(value, dict):
         raise BadLine(f"{type_name(value)}; an object is needed")
-    _check(value, "", 1)
     return value
+
+
+def check_value(value: object, place: str = "", depth: int = 1) -> None:
+    """Raises BadLine for what is deeper than MAX_DEPTH, not finite, or half a character."""
+    if depth > MAX_DEPTH and isinstance(value, (dict, list)):
+        raise _too_deep()
+    match value:
+        case str():
+            _check_text(value, place)
+        case float() if not math.isfinite(value):
+            raise BadLine(f"{value}; only finite numbers are allowed", field=place or None)
+        case dict():
+            for key, inner in value.items():
+                _check_text(key, place)
+                check_value(inner, f"{place}.{key}" if place else key, depth + 1)
+        case list():
+            for index, inner in enumerate(value):
+                check_value(inner, f"{place}[{index}]", depth + 1)
 
 
 def type_name(value: object) -> str:
@@ -58,23 +75,6 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(key for key in keys if keys.count(key) > 1)
         raise BadLine(f"the key {twice[:60]!r} stands more than once in one object; send each key once")
     return built
-
-
-def _check(value: object, place: str, depth: int) -> None:
-    if depth > MAX_DEPTH + 1:
-        raise _too_deep()
-    match value:
-        case str():
-            _check_text(value, place)
-        case float() if not math.isfinite(value):
-            raise BadLine(f"{value}; only finite numbers are allowed", field=place)
-        case dict():
-            for key, inner in value.items():
-                _check_text(key, place)
-                _check(inner, f"{place}.{key}" if place else key, depth + 1)
-        case list():
-            for index, inner in enumerate(value):
-                _check(inner, f"{place}[{index}]", depth + 1)
 
 
 def _check_text(text: str, place: str) -> None:
