@@ -17,7 +17,7 @@ from constructs import Construct
 from stacks.endpoint_objects import EndpointObjects
 from stacks.network import VpcAccess
 from stacks.settings import Keys
-from stacks.statements import allow, may_log, may_read_below, may_use_data_key
+from stacks.statements import allow, may_log, may_read_below, may_use_data_key, role_for
 
 _NOTHING_NARROWER = "IAM knows no resource for this call"
 _OWN_OBJECTS = "Below the prefix of this one endpoint, where callers and SageMaker name the objects"
@@ -61,7 +61,7 @@ def execution_role(
     after one is rolled back, instances still start from the key before; and a policy that never changes cannot lag
     behind a model that needs it.
     """
-    role = iam.Role(scope, id_, assumed_by=iam.ServicePrincipal("sagemaker.amazonaws.com"))
+    role = role_for(scope, id_, service="sagemaker")
     if model is not None:
         may_read_below(
             role,

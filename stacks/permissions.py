@@ -11,7 +11,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from stacks.statements import allow, may_log, may_use_data_key
+from stacks.statements import allow, may_log, may_use_data_key, role_for
 
 _ANY_SOURCE = "The zip files of builds, named by their hash; an older one is read when an update is rolled back"
 _ANY_RESULT = "Results and archives are named by hashes that nobody knows before the build"
@@ -27,7 +27,7 @@ def model_build_role(
     data_key_arn: str | None,
 ) -> iam.Role:
     """CodeBuild, packaging: reads its source, puts model archives and its result."""
-    role = iam.Role(scope, id_, assumed_by=iam.ServicePrincipal("codebuild.amazonaws.com"))
+    role = role_for(scope, id_, service="codebuild")
     allow(role, ["s3:GetObject", "s3:GetObjectVersion"], [sources_arn], why_wildcard=_ANY_SOURCE)
     allow(role, ["s3:PutObject", "s3:AbortMultipartUpload"], [f"{bucket_arn}/models/*"], why_wildcard=_ANY_RESULT)
     allow(role, ["s3:PutObject"], [f"{bucket_arn}/results/model-*"], why_wildcard=_ANY_RESULT)
@@ -50,7 +50,7 @@ def image_build_role(
     data_key_arn: str | None,
 ) -> iam.Role:
     """CodeBuild, container image: reads its source, looks up and pushes images of one repository, puts its result."""
-    role = iam.Role(scope, id_, assumed_by=iam.ServicePrincipal("codebuild.amazonaws.com"))
+    role = role_for(scope, id_, service="codebuild")
     allow(role, ["s3:GetObject", "s3:GetObjectVersion"], [sources_arn], why_wildcard=_ANY_SOURCE)
     allow(role, ["s3:PutObject"], [f"{bucket_arn}/results/image-*"], why_wildcard=_ANY_RESULT)
     allow(

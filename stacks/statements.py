@@ -8,10 +8,17 @@ from typing import TypeAlias
 from aws_cdk import Aws
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_logs as logs
+from constructs import Construct
 
 from stacks.acknowledgements import acknowledge_wildcards
 
 Conditions: TypeAlias = "Mapping[str, Mapping[str, str | list[str]]]"
+
+
+def role_for(scope: Construct, id_: str, *, service: str) -> iam.Role:
+    """A role that `service` (as `codebuild`) takes on for resources of this account only."""
+    own = {"StringEquals": {"aws:SourceAccount": Aws.ACCOUNT_ID}}
+    return iam.Role(scope, id_, assumed_by=iam.ServicePrincipal(f"{service}.amazonaws.com", conditions=own))
 
 
 def allow(

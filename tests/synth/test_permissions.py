@@ -65,6 +65,21 @@ def test_no_role_has_a_managed_policy(synthesize: Synthesize, name: str) -> None
             assert "ManagedPolicyArns" not in role["Properties"]
 
 
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_codebuild_and_sagemaker_take_a_role_on_for_resources_of_this_account_only(
+    synthesize: Synthesize, name: str
+) -> None:
+    services = set()
+    for template in synthesize(name).values():
+        for role in resources(template, "AWS::IAM::Role"):
+            (trust,) = role["Properties"]["AssumeRolePolicyDocument"]["Statement"]
+            service = trust["Principal"]["Service"]
+            if service in ("codebuild.amazonaws.com", "sagemaker.amazonaws.com"):
+                services.add(service)
+                assert trust["Condition"] == {"StringEquals": {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}}
+    assert services == {"codebuild.amazonaws.com", "sagemaker.amazonaws.com"}
+
+
 def test_the_model_is_made_after_its_roles_policy(synthesize: Synthesize) -> None:
     endpoint = synthesize("dev")["scoring"]
     (policy,) = [name for name, each in endpoint["Resources"].items() if each["Type"] == "AWS::IAM::Policy"]
