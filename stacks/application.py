@@ -93,5 +93,5 @@ def _wait_for_shared_builds(stack: cdk.Stack, last_to_run: dict[str, cdk.Stack])
     for each in stack.node.children:
         if isinstance(each, BuildRun):
             if each.trigger in last_to_run:
-                stack.add_dependency(last_to_run[each.trigger], "the same build")
+                stack.add_stack_dependency(last_to_run[each.trigger])
             last_to_run[each.trigger] = stack

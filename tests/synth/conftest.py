@@ -13,6 +13,8 @@ import pytest
 
 # jsii prints a notice about the end of life of Node 20, which the project supports.
 os.environ.setdefault("JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION", "20")
+# A deprecated call prints a warning on every synth: here it fails the test that makes it.
+os.environ["JSII_DEPRECATED"] = "fail"
 
 ROOT = Path(__file__).resolve().parents[2]
 Template = dict[str, Any]

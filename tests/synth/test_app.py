@@ -83,7 +83,7 @@ def test_the_command_line_synthesizes_without_credentials_and_prints_its_own_out
     environment = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ} | QUIET_CLI
     out = tmp_path / "out"
     done = subprocess.run(
-        [str(CDK), "synth", "--quiet", "-c", "env=dev", "--output", str(out)],
+        [str(CDK), "synth", "--quiet", "-c", "env=prod", "--output", str(out)],
         cwd=ROOT,
         env=environment,
         capture_output=True,
@@ -91,7 +91,7 @@ def test_the_command_line_synthesizes_without_credentials_and_prints_its_own_out
         check=False,
         timeout=240,
     )
-    stacks = [f"decision-dev-{name}" for name in ("artifacts", "builds", "operations", "scoring")]
+    stacks = [f"decision-prod-{name}" for name in ("artifacts", "builds", "operations", "scoring", "text")]
     assert done.returncode == 0, done.stderr
     assert (done.stdout + done.stderr).splitlines() == [
         f"Successfully synthesized to {out}",
