@@ -56,7 +56,7 @@ class OperationsStack(Stack):
         for endpoint in endpoints:
             CfnOutput(
                 self,
-                f"Cost{''.join(part.capitalize() for part in endpoint.key.split('-'))}",
+                f"Cost{endpoint.key.capitalize()}",
                 value=hourly_cost(endpoint),
                 description=f"What {endpoint.name} costs by the hour, asked or not",
             )

@@ -80,6 +80,7 @@ class Alarms(Construct):
         answers = self._endpoint.of(published.SERVER_ERRORS, "SampleCount")
         if server is None:
             metric = _percent("errors / answers", {"errors": errors, "answers": answers}, "server errors, %")
+            counted, look = "", "Look at the end of its log"
         else:
             # Without log lines there is no busy answer either: a server that is gone must not hide its errors.
             metric = _percent(
@@ -87,13 +88,13 @@ class Alarms(Construct):
                 {"errors": errors, "answers": answers, "busy": server.of(served.BUSY, "Sum")},
                 "server errors, %",
             )
+            counted, look = ", answers of a busy server not counted", "Look for status >= 500 in its log"
         return self._alarm(
             "server-errors",
             metric=metric,
             threshold=limits.server_error_percent,
-            says=f"{self._name} answered more than {limits.server_error_percent:g} % of the requests of"
-            " 5 minutes with 5xx, answers of a busy server not counted. Look for status >= 500 in its log; if an update"
-            " brought it, SageMaker rolls it back, or deploy the commit before.",
+            says=f"{self._name} answered more than {limits.server_error_percent:g} % of the requests of 5 minutes with"
+            f" 5xx{counted}. {look}; if an update brought it, SageMaker rolls it back, or deploy the commit before.",
         )
 
     def _no_answer(self, limits: AlarmLimits) -> cloudwatch.Alarm:
@@ -146,9 +147,8 @@ class Alarms(Construct):
             "label-mass",
             metric=server.of(served.LABEL_MASS, "Average"),
             threshold=least,
-            periods=3,
             below=True,
-            says=f"For 15 minutes {self._name} has put less than {least:g} of its probability on the"
+            says=f"In 5 minutes {self._name} has put less than {least:g} of its probability on the"
             " options' labels: it would rather say something else, and its answers mean little. Has the model, its"
             " prompt version or the kind of question changed? Roll back, or choose another readout.",
         )
