@@ -23,7 +23,7 @@ from stacks.settings.endpoint_values import (
     PinnedModel,
     StandardEndpoint,
 )
-from stacks.settings.engine import DEADLINE_SECONDS, MAX_BODY_BYTES, engine_variables
+from stacks.settings.engine import DEADLINE_SECONDS, MAX_BODY_BYTES, QUEUE_SIZE, engine_variables
 from stacks.settings.fields import Fields
 from stacks.settings.instances import instances_from
 from stacks.settings.model import archive_from, archive_or_hub_from
@@ -59,8 +59,9 @@ def _decision(fields: Fields, *, key: str, name: str, root: Path) -> DecisionEnd
     )
     if common.alarms.label_mass is not None:
         _check_label_mass(fields, dict(engine), model=model, root=root)
+    variables = dict(engine)
+    _check_queue(fields, common, holds=1 + int(variables.get("DECISION_QUEUE_SIZE", QUEUE_SIZE)))
     if common.bulk is not None:
-        variables = dict(engine)
         check_bulk_engine(
             fields,
             common.bulk,
@@ -133,6 +134,24 @@ def _check_label_mass(
         raise fields.table("alarms").error(
             "label_mass", "the readout is 'likelihood', which reads no labels. Remedy: leave it out"
         )
+
+
+def _check_queue(fields: Fields, common: HostedEndpoint, *, holds: int) -> None:
+    """What is sent beyond what the container holds is answered 503; a target beyond it is never reached."""
+    hosting = fields.table_or_empty("hosting")
+    sent: list[tuple[Fields, str, int]] = []
+    if isinstance(common.invocation, Asynchronous):
+        most = common.invocation.max_concurrent_invocations_per_instance
+        sent.append((hosting.table("asynchronous"), "max_concurrent_invocations_per_instance", most))
+    elif common.scaling is not None:
+        sent.append((fields.table("scaling"), "requests_per_instance", common.scaling.requests_per_instance))
+    if common.bulk is not None:
+        sent.append((fields.table("bulk"), "max_concurrent_transforms", common.bulk.max_concurrent_transforms))
+    for table, field, number in sent:
+        if number > holds:
+            raise table.error(
+                field, f"the container holds {holds} requests (1 and engine.queue_size); {holds} at most allowed"
+            )
 
 
 def _values(common: HostedEndpoint) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from stacks.settings.fields import Fields
 # What the container does where a setting is left out, as far as its surroundings depend on it.
 MAX_BODY_BYTES = 1048576
 DEADLINE_SECONDS = 50
+QUEUE_SIZE = 64
 _NUMBERS: Mapping[str, tuple[int, int | None]] = {
     "deadline_seconds": (1, 59),  # InvokeEndpoint gives up after 60
     "max_body_bytes": (1024, 26214400),

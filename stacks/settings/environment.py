@@ -11,8 +11,8 @@ from pathlib import Path
 
 from stacks.instance_types import LOCAL_NVME_FAMILIES, family_of
 from stacks.settings.endpoint import endpoint_from
-from stacks.settings.endpoint_values import Endpoint
-from stacks.settings.environment_values import Environment
+from stacks.settings.endpoint_values import Endpoint, PinnedImage
+from stacks.settings.environment_values import Environment, Keys, Notifications
 from stacks.settings.fields import Fields, SettingsError
 from stacks.settings.instances import instance_types_of
 from stacks.settings.shared import budget_from, keys_from, network_from, notifications_from, tags_from
@@ -51,13 +51,15 @@ def _environment(fields: Fields, *, name: str, root: Path) -> Environment:
     endpoints = _endpoints(fields, environment=name, root=root)
     if keys.volume is not None:
         _check_volumes(fields, endpoints)
+    notifications = notifications_from(fields)
+    _check_regions(fields, keys, notifications, endpoints)
     return Environment(
         name=name,
         ephemeral=fields.flag("ephemeral", default=False),
         log_retention_days=fields.one_of("log_retention_days", LOG_RETENTION_DAYS, default=30),
         network=network_from(fields),
         keys=keys,
-        notifications=notifications_from(fields),
+        notifications=notifications,
         budget=budget_from(fields),
         tags=tags_from(fields),
         endpoints=endpoints,
@@ -93,3 +95,29 @@ def _check_volumes(fields: Fields, endpoints: tuple[Endpoint, ...]) -> None:
                     f"endpoint {endpoint.key!r} has {instance_type}, whose storage is local NVMe with encryption of its"
                     " own, and SageMaker takes no key for it. Remedy: leave keys.volume out, or other instances",
                 )
+
+
+def _check_regions(fields: Fields, keys: Keys, notifications: Notifications, endpoints: tuple[Endpoint, ...]) -> None:
+    """SageMaker pulls images, uses keys and CloudWatch tells topics of its own region only."""
+    named = [
+        (fields.table_or_empty(table), field, arn.split(":")[3])
+        for table, field, arn in (
+            ("keys", "data", keys.data),
+            ("keys", "volume", keys.volume),
+            ("notifications", "topic_arn", notifications.topic_arn),
+        )
+        if arn is not None
+    ]
+    tables = fields.tables("endpoints")
+    named += [
+        (tables[each.key].table("container"), "image_uri", each.image.region)
+        for each in endpoints
+        if isinstance(each.image, PinnedImage)
+    ]
+    for table, field, region in named:
+        if region != named[0][2]:
+            raise table.error(
+                field,
+                f"it is in {region}, and {named[0][0].path}.{named[0][1]} in {named[0][2]}; an environment is in one"
+                " region. Remedy: one of that region",
+            )

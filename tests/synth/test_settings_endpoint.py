@@ -19,7 +19,9 @@ from stacks.settings import (
     Scaling,
     StandardEndpoint,
 )
+from stacks.settings.engine import DEADLINE_SECONDS, MAX_BODY_BYTES, QUEUE_SIZE
 
+from .conftest import ROOT
 from .environments import endpoint_of, least, refusal, with_tables
 
 PAIR = {"instance_count": 2}
@@ -228,6 +230,24 @@ TABLES: list[tuple[dict[str, Any], str]] = [
         {"bulk": {}, "hosting": {"asynchronous": {}}, "engine": {"deadline_seconds": 3591}},
         "engine.deadline_seconds: 3591 given; with bulk 3590 at most allowed: SageMaker waits an hour",
     ),
+    # What the container holds.
+    (
+        {"bulk": {"max_concurrent_transforms": 66}},
+        "bulk.max_concurrent_transforms: 66 given; the container holds 65 requests (1 and engine.queue_size); 65 at "
+        "most allowed",
+    ),
+    (
+        {"scaling": {"maximum": 2, "requests_per_instance": 4}, "engine": {"queue_size": 2}},
+        "scaling.requests_per_instance: 4 given; the container holds 3 requests",
+    ),
+    (
+        {
+            "hosting": {"asynchronous": {"max_concurrent_invocations_per_instance": 10}},
+            "scaling": {"maximum": 2, "requests_per_instance": 100},
+            "engine": {"queue_size": 8},
+        },
+        "hosting.asynchronous.max_concurrent_invocations_per_instance: 10 given; the container holds 9 requests",
+    ),
     # The model of our own container.
     (
         {"model": HUB},
@@ -325,3 +345,11 @@ STANDARD: list[tuple[dict[str, Any], str]] = [
 @pytest.mark.parametrize(("tables", "expected"), STANDARD, ids=[case[1][:70] for case in STANDARD])
 def test_what_the_standard_path_cannot_do_is_refused_by_name(tables: dict[str, Any], expected: str) -> None:
     assert refusal(with_tables(least(kind="standard"), **tables)).startswith(f"endpoints.scoring.{expected}")
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [("MAX_BODY_BYTES", MAX_BODY_BYTES), ("DEADLINE_SECONDS", DEADLINE_SECONDS), ("QUEUE_SIZE", QUEUE_SIZE)],
+)
+def test_what_the_settings_take_for_the_containers_default_is_its_default(variable: str, value: int) -> None:
+    assert f"| `DECISION_{variable}` | `{value}` |" in (ROOT / "docs" / "interfaces.md").read_text()

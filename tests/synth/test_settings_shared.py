@@ -188,3 +188,30 @@ def test_no_two_environments_can_name_the_same_stack() -> None:
     settings = least()
     settings["endpoints"] = {"b-c": settings["endpoints"]["scoring"]}
     assert "the key 'b-c' given" in refusal(settings)
+
+
+IMAGE = "123456789012.dkr.ecr.us-east-1.amazonaws.com/x@sha256:" + "ab" * 32
+
+
+@pytest.mark.parametrize(
+    ("tables", "expected"),
+    [
+        (
+            {"keys": {"data": KEY, "volume": KEY.replace("eu-west-1", "eu-west-2")}},
+            f"keys.volume: '{KEY.replace('eu-west-1', 'eu-west-2')}' given; it is in eu-west-2, and keys.data in"
+            " eu-west-1; an environment is in one region. Remedy: one of that region",
+        ),
+        (
+            {"keys": {"volume": KEY}, "notifications": {"topic_arn": TOPIC.replace("eu-west-1", "us-east-1")}},
+            "notifications.topic_arn: 'arn:aws:sns:us-east-1:123456789012:on-call' given; it is in us-east-1, and"
+            " keys.volume in eu-west-1;",
+        ),
+        (
+            with_tables(least(), container={"target": "cpu", "image_uri": IMAGE}) | {"keys": {"data": KEY}},
+            f"endpoints.scoring.container.image_uri: '{IMAGE}' given; it is in us-east-1, and keys.data in eu-west-1;",
+        ),
+    ],
+    ids=["keys", "topic", "image"],
+)
+def test_what_is_named_of_two_regions_is_refused(tables: dict[str, Any], expected: str) -> None:
+    assert refusal(least() | tables).startswith(expected)
