@@ -98,7 +98,7 @@ def _scalar_problems(value: Any, shape: Shape, path: str) -> Iterator[str]:
                 f"Value '{value}' at '{path}' failed to satisfy constraint: "
                 f"Member must satisfy enum value set: [{', '.join(enum)}]"
             )
-        if pattern and not re.fullmatch(_posix_free(pattern), value, re.DOTALL):
+        if pattern and not re.fullmatch(_python_pattern(pattern), value, re.DOTALL):
             yield (
                 f"Value '{value}' at '{path}' failed to satisfy constraint: "
                 f"Member must satisfy regular expression pattern: {pattern}"
@@ -125,11 +125,17 @@ def _length_problems(length: int, value: Any, shape: Shape, path: str) -> Iterat
         yield f"Value '{value}' at '{path}' failed to satisfy constraint: Member must have length <= {high}"
 
 
-def _posix_free(pattern: str) -> str:
-    """AWS's patterns are Java's: `\\p{Alnum}`-like classes have no Python spelling and match anything here, and a flag
-    in the middle, `(?i)`, has no effect.
+def _python_pattern(pattern: str) -> str:
+    """AWS's patterns are Java's: `\\p{Alnum}`-like classes have no Python spelling and match any character here, a flag
+    in the middle, `(?i)`, has no effect, and a range of surrogate pairs is one of characters.
     """
-    return re.sub(r"\\p\{[^}]*\}", r"\\w", pattern).replace("(?i)", "")
+    pattern = pattern.replace(r"\uD800\uDC00-\uDBFF\uDFFF", r"\U00010000-\U0010FFFF").replace("(?i)", "")
+    parts, inside = [], False
+    for part in re.split(r"(\\p\{[^}]*\}|\\.|[\[\]])", pattern):
+        inside = part == "[" if part in ("[", "]") else inside
+        # Within brackets a member of the set, else a set of its own.
+        parts.append((r"\s\S" if inside else r"[\s\S]") if part.startswith(r"\p{") else part)
+    return "".join(parts)
 
 
 def _join(path: str, name: str) -> str:

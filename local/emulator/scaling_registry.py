@@ -54,6 +54,7 @@ class ScalingRegistry:
         endpoint, variant = _variant(identity)
         with self._lock:
             target = {**self._targets.get(identity, {}), **request}
+            target.pop("Tags", None)  # DescribeScalableTargets does not tell them
             if not {"MinCapacity", "MaxCapacity"} <= target.keys():
                 raise validation("Both minimum and maximum capacity must be specified for a new scalable target.")
             low, high = target["MinCapacity"], target["MaxCapacity"]

@@ -29,7 +29,10 @@ def register(service: ScalingService) -> None:
 
 
 def _register(service: ScalingService, logical_id: str, properties: Properties, stack: str) -> Created:
-    service.call_coerced("RegisterScalableTarget", properties)
+    request = dict(properties)
+    if "Tags" in request:  # a list in a template, a map in the API
+        request["Tags"] = {each["Key"]: each["Value"] for each in request["Tags"]}
+    service.call_coerced("RegisterScalableTarget", request)
     # The order of the reference page: resource, dimension, namespace.
     target_id = "|".join(properties[key] for key in ("ResourceId", "ScalableDimension", "ServiceNamespace"))
     return target_id, {"Id": target_id}
