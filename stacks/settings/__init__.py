@@ -6,27 +6,22 @@ Stacks and constructs import the values from here and know nothing of the reader
 from stacks.settings.endpoint_values import (
     AlarmLimits,
     Asynchronous,
-    AwsImage,
     BlueGreen,
-    BuiltImage,
-    BuiltModel,
     Bulk,
     DataCapture,
     DecisionEndpoint,
     Endpoint,
     FixedInstances,
     HostedEndpoint,
-    HubModel,
     InstancePools,
     Instances,
-    PinnedImage,
-    PinnedModel,
     RealTime,
     Rolling,
     Scaling,
     StandardEndpoint,
 )
 from stacks.settings.environment_values import Budget, Environment, Keys, Network, Notifications
+from stacks.settings.source_values import AwsImage, BuiltImage, BuiltModel, HubModel, PinnedImage, PinnedModel
 
 __all__ = [
     "AlarmLimits",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from stacks.instance_types import Processor
-from stacks.settings.endpoint_values import PinnedImage
 from stacks.settings.fields import Fields
+from stacks.settings.source_values import PinnedImage
 
 _IMAGE_URI = re.compile(
     r"(?P<account>[0-9]{12})\.dkr\.ecr\.(?P<region>[a-z0-9-]+)\.amazonaws\.com(?:\.cn)?"

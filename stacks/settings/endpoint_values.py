@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from stacks.instance_types import Processor
+from stacks.settings.source_values import AwsImage, BuiltImage, BuiltModel, HubModel, PinnedImage, PinnedModel
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,52 +27,6 @@ class InstancePools:
 
 
 Instances: TypeAlias = "FixedInstances | InstancePools"
-
-
-@dataclass(frozen=True, kw_only=True)
-class BuiltImage:
-    """The image is built from container/."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class AwsImage:
-    """Only for the standard path: AWS's own llama.cpp image of the target, by digest."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class PinnedImage:
-    """An image that is in ECR already, by digest."""
-
-    uri: str
-    account: str
-    region: str
-    repository: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class BuiltModel:
-    """The model archive is packaged from a declaration, a path below the project's root."""
-
-    declaration: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class PinnedModel:
-    """A model archive that is in S3 already. `key` is PREFIX/<64 hex>/model.tar.gz."""
-
-    bucket: str
-    key: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class HubModel:
-    """Only for the standard path: the AWS container downloads `file` of `repo` itself when it starts.
-
-    Whatever the repository's main branch holds then: the container has no setting for a revision.
-    """
-
-    repo: str
-    file: str
 
 
 @dataclass(frozen=True, kw_only=True)

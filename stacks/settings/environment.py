@@ -9,12 +9,11 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from stacks.instance_types import LOCAL_NVME_FAMILIES, family_of
 from stacks.settings.endpoint import endpoint_from
-from stacks.settings.endpoint_values import Endpoint, PinnedImage
-from stacks.settings.environment_values import Environment, Keys, Notifications
+from stacks.settings.endpoint_values import Endpoint
+from stacks.settings.environment_values import Environment
 from stacks.settings.fields import Fields, SettingsError
-from stacks.settings.instances import instance_types_of
+from stacks.settings.keys_and_regions import check_regions, check_volumes
 from stacks.settings.shared import budget_from, keys_from, network_from, notifications_from, tags_from
 
 LOG_RETENTION_DAYS = (1, 7, 30, 90, 365, 3653)
@@ -50,9 +49,9 @@ def _environment(fields: Fields, *, name: str, root: Path) -> Environment:
     keys = keys_from(fields)
     endpoints = _endpoints(fields, environment=name, root=root)
     if keys.volume is not None:
-        _check_volumes(fields, endpoints)
+        check_volumes(fields, endpoints)
     notifications = notifications_from(fields)
-    _check_regions(fields, keys, notifications, endpoints)
+    check_regions(fields, keys, notifications, endpoints)
     return Environment(
         name=name,
         ephemeral=fields.flag("ephemeral", default=False),
@@ -83,41 +82,3 @@ def _endpoints(fields: Fields, *, environment: str, root: Path) -> tuple[Endpoin
     return tuple(
         endpoint_from(table, key=key, name=f"decision-{environment}-{key}", root=root) for key, table in tables.items()
     )
-
-
-def _check_volumes(fields: Fields, endpoints: tuple[Endpoint, ...]) -> None:
-    """SageMaker refuses a volume key for instances whose storage is local NVMe."""
-    for endpoint in endpoints:
-        for instance_type in instance_types_of(endpoint):
-            if family_of(instance_type) in LOCAL_NVME_FAMILIES:
-                raise fields.table("keys").error(
-                    "volume",
-                    f"endpoint {endpoint.key!r} has {instance_type}, whose storage is local NVMe with encryption of its"
-                    " own, and SageMaker takes no key for it. Remedy: leave keys.volume out, or other instances",
-                )
-
-
-def _check_regions(fields: Fields, keys: Keys, notifications: Notifications, endpoints: tuple[Endpoint, ...]) -> None:
-    """SageMaker pulls images, uses keys and CloudWatch tells topics of its own region only."""
-    named = [
-        (fields.table_or_empty(table), field, arn.split(":")[3])
-        for table, field, arn in (
-            ("keys", "data", keys.data),
-            ("keys", "volume", keys.volume),
-            ("notifications", "topic_arn", notifications.topic_arn),
-        )
-        if arn is not None
-    ]
-    tables = fields.tables("endpoints")
-    named += [
-        (tables[each.key].table("container"), "image_uri", each.image.region)
-        for each in endpoints
-        if isinstance(each.image, PinnedImage)
-    ]
-    for table, field, region in named:
-        if region != named[0][2]:
-            raise table.error(
-                field,
-                f"it is in {region}, and {named[0][0].path}.{named[0][1]} in {named[0][2]}; an environment is in one"
-                " region. Remedy: one of that region",
-            )

@@ -8,8 +8,8 @@ from pathlib import Path
 from model_packaging.declaration import read_declaration
 from model_packaging.errors import PackagingError
 from model_packaging.sources import FileSource
-from stacks.settings.endpoint_values import BuiltModel, HubModel, PinnedModel
 from stacks.settings.fields import Fields
+from stacks.settings.source_values import BuiltModel, HubModel, PinnedModel
 
 _MODEL_URL = re.compile(
     r"s3://(?P<bucket>[a-z0-9][a-z0-9.-]{1,61}[a-z0-9])/(?P<key>(?:[A-Za-z0-9!_.'()-]+/)*[0-9a-f]{64}/model\.tar\.gz)"

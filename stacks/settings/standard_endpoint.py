@@ -1,0 +1,26 @@
+"""Reads an endpoint of AWS's own llama.cpp container."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from stacks.settings.container import pinned_image_from
+from stacks.settings.endpoint_values import StandardEndpoint
+from stacks.settings.fields import Fields
+from stacks.settings.hosted_endpoint import engine_defaults, hosted_endpoint_from, values_of
+from stacks.settings.model import archive_or_hub_from
+from stacks.settings.source_values import AwsImage
+from stacks.settings.standard_engine import standard_engine_variables
+
+
+def standard_endpoint_from(fields: Fields, *, key: str, name: str, root: Path) -> StandardEndpoint:
+    model = archive_or_hub_from(fields.table("model"), root=root)
+    common = hosted_endpoint_from(fields, key=key, name=name, label_mass_problem="kind 'standard' reads no labels")
+    engine = standard_engine_variables(
+        fields.table_or_empty("engine"),
+        target=common.target,
+        defaults=engine_defaults(fields, target=common.target, threads="threads"),
+    )
+    pinned = pinned_image_from(fields.table("container"))
+    return StandardEndpoint(**values_of(replace(common, engine=engine)), image=pinned or AwsImage(), model=model)
