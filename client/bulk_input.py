@@ -27,11 +27,13 @@ class Problem:
 
 @dataclass(frozen=True, kw_only=True)
 class Checked:
-    """An input that was read once. good: line numbers, ascending. sha256: of the file as it was read."""
+    """An input that was read once. good: line numbers, ascending; sizes: of their bodies, in bytes. sha256: of the file
+    as it was read."""
 
     path: Path
     max_bytes: int
     good: tuple[int, ...]
+    sizes: tuple[int, ...]
     problems: tuple[Problem, ...]
     sha256: str
 
@@ -42,19 +44,25 @@ class Checked:
 
 def check(path: Path, *, max_bytes: int) -> Checked:
     """Reads every line. max_bytes: of one request. Raises Refused when the file cannot be read or holds no line."""
-    digest, good, problems = hashlib.sha256(), [], []
+    digest, good, sizes, problems = hashlib.sha256(), [], [], []
     for number, line in _lines(path):
         digest.update(line)
         try:
-            body_of(_bare(line), max_bytes=max_bytes)
+            size = len(body_of(_bare(line), max_bytes=max_bytes))
         except BadLine as error:
             problems.append(Problem(line=number, error=str(error), field=error.field))
         else:
             good.append(number)
+            sizes.append(size)
     if not good and not problems:
         raise Refused(f"{path}: no line in it; give one decision a line")
     return Checked(
-        path=path, max_bytes=max_bytes, good=tuple(good), problems=tuple(problems), sha256=digest.hexdigest()
+        path=path,
+        max_bytes=max_bytes,
+        good=tuple(good),
+        sizes=tuple(sizes),
+        problems=tuple(problems),
+        sha256=digest.hexdigest(),
     )
 
 

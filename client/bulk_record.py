@@ -8,6 +8,7 @@ all.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -16,6 +17,7 @@ from client.errors import Refused
 
 VERSION = 1
 MAX_PART_LINES = 500
+MAX_PART_BYTES = 20_000_000  # a part is held in memory while it is sent
 PARTS_AN_INSTANCE = 8  # so that instances end at about the same time, and one bad line takes few others with it
 
 
@@ -44,13 +46,18 @@ class Run:
     rounds: tuple[Round, ...]
 
 
-def cut(lines: tuple[int, ...], *, instances: int) -> tuple[Part, ...]:
-    """Parts of equal length for a first round."""
-    size = min(MAX_PART_LINES, max(1, -(-len(lines) // (instances * PARTS_AN_INSTANCE))))
-    return tuple(
-        Part(name=_name(index), lines=lines[start : start + size])
-        for index, start in enumerate(range(0, len(lines), size))
-    )
+def cut(lines: Sequence[int], sizes: Sequence[int], *, instances: int) -> tuple[Part, ...]:
+    """Parts for a first round, of about equal length. sizes: of each line's body, in bytes."""
+    most = min(MAX_PART_LINES, max(1, -(-len(lines) // (instances * PARTS_AN_INSTANCE))))
+    parts: list[list[int]] = []
+    room = 0
+    for line, size in zip(lines, sizes, strict=True):
+        if not parts or len(parts[-1]) == most or size > room:
+            parts.append([])
+            room = MAX_PART_BYTES
+        parts[-1].append(line)
+        room -= size
+    return tuple(Part(name=_name(index), lines=tuple(part)) for index, part in enumerate(parts))
 
 
 def one_line_each(parts: tuple[Part, ...]) -> tuple[Part, ...]:

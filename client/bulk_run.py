@@ -39,7 +39,8 @@ class BulkRunner:
         """Uploads the good lines and starts the first job. Raises Refused, then no job was started."""
         if self._store.record(name) is not None or self._jobs.state(name) is not None:
             raise Refused(f"job {name}: there is one of this name already. Remedy: --resume {name}, or another name")
-        parts = bulk_record.cut(checked.good, instances=int(definition["TransformResources"]["InstanceCount"]))
+        instances = int(definition["TransformResources"]["InstanceCount"])
+        parts = bulk_record.cut(checked.good, checked.sizes, instances=instances)
         run = Run(name=name, definition=definition, lines=checked.lines, problems=checked.problems, rounds=())
         bodies = bulk_input.bodies(checked)
         self._say(f"uploading {len(checked.good)} lines in {len(parts)} parts to {self._store.where(name)}/")
@@ -108,7 +109,10 @@ class BulkRunner:
         before, job = run.rounds[-1].job, bulk_record.next_job(run)
         bodies = (body for part in missing for body in self._store.part(before, part.name).split(b"\n")[:-1])
         self._store.put_parts(job, ((part.name, _content(islice(bodies, len(part.lines)))) for part in parts))
-        return self._begin(run, Round(job=job, parts=parts))
+        try:
+            return self._begin(run, Round(job=job, parts=parts))
+        except Refused as error:
+            raise JobFailed(f"{error}\nWhat was answered so far is kept. To go on: --resume {run.name}") from error
 
     def _begin(self, run: Run, next_round: Round) -> Run:
         run = replace(run, rounds=(*run.rounds, next_round))

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from client import bulk_record
+from client.bulk_store import BulkStore
 from tests.client.conftest import Program, decision
 from tests.client.fake_aws import DEFINITION, ENDPOINT, FakeCloudFormation, error
 
@@ -43,6 +45,50 @@ def test_parts_keep_every_instance_busy_and_none_is_long(cli: Program) -> None:
     assert cli.bulk(cli.write(*(decision(number) for number in range(80))), "--job-name", "mine") == 0
     parts = [body for key, body in cli.s3.objects.items() if "/input/mine/" in key]
     assert [len(part.splitlines()) for part in parts] == [10] * 8
+
+
+def test_a_part_is_bounded_in_bytes_too(cli: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bulk_record, "MAX_PART_BYTES", 1000)
+    lines = [decision(number, state="x" * 600) for number in range(80)]
+    assert cli.bulk(cli.write(*lines), "--job-name", "mine") == 0
+    parts = [body for key, body in cli.s3.objects.items() if "/input/mine/" in key]
+    assert [len(part.splitlines()) for part in parts] == [1] * 80
+    assert ids(cli.answers()) == [f"d{number}" for number in range(80)]
+
+
+def test_an_input_that_changes_while_it_is_sent_starts_no_job(
+    cli: Program, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = cli.write(decision(1), decision(2))
+    send = BulkStore.put_parts
+
+    def changed(self: BulkStore, job: str, parts: Any) -> None:
+        path.write_text(json.dumps(decision(1)) + "\n" + json.dumps(decision(3)) + "\n")
+        send(self, job, parts)
+
+    monkeypatch.setattr(BulkStore, "put_parts", changed)
+    assert cli.bulk(path) == 2
+    assert "changed while it was being read; no job was started" in capsys.readouterr().err
+    assert cli.sagemaker.created == []
+
+
+def test_a_second_job_that_is_not_started_leaves_a_run_that_can_go_on(
+    cli: Program, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    create = cli.sagemaker.create_transform_job
+
+    def only_the_first(**request: Any) -> None:
+        if cli.sagemaker.created:
+            raise error("ResourceLimitExceeded", "one at a time")
+        create(**request)
+
+    lines = [decision(number, state="refused" if number == 3 else "evidence") for number in range(40)]
+    with monkeypatch.context() as patch:
+        patch.setattr(cli.sagemaker, "create_transform_job", only_the_first)
+        assert cli.bulk(cli.write(*lines), "--job-name", "mine") == 3
+    assert "To go on: --resume mine" in capsys.readouterr().err
+    assert cli.run("bulk", "--resume", "mine", "--output", str(cli.out)) == 1
+    assert ids(cli.answers()) == [f"d{n}" if n != 3 else "error not_answered" for n in range(40)]
 
 
 def test_a_line_that_the_server_refuses_has_an_error_in_its_place_and_costs_no_other_line(
