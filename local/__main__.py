@@ -23,7 +23,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     name = options.state if options.state is not None else ("demo" if options.command == "demo" else "up")
     try:
-        workspace = Workspace(root=options.root.resolve(), name=name)
+        workspace = Workspace(root=options.root.resolve(), name=name, environment=options.environment)
     except WorkspaceError as error:
         parser().error(f"argument --state: {error}")
     console = Console()
@@ -65,6 +65,7 @@ def parser() -> argparse.ArgumentParser:
     root = argparse.ArgumentParser(prog="python -m local", description=__doc__)
     root.add_argument("--root", type=Path, default=CHECKOUT, help="the app to deploy (default: this checkout)")
     root.add_argument("--state", help="name of the emulator, to run several beside each other (default: up, or demo)")
+    root.add_argument("--environment", default="local", help="which environment of the app (default: local)")
     command = root.add_subparsers(dest="command", required=True)
     for name, about in (
         ("up", "start the emulator and deploy; a second time: deploy what changed"),

@@ -15,9 +15,8 @@ from local.ports import choose_port
 from local.watch import watching
 from local.workspace import Workspace
 
-ENVIRONMENT = "local"
 # What the demo asks. An environment may have more endpoints; each is a stack of the same name.
-STACK = f"decision-{ENVIRONMENT}-scoring"
+ENDPOINT = "scoring"
 
 
 class CommandFailed(Exception):
@@ -28,6 +27,10 @@ class CommandFailed(Exception):
 class Deployment:
     url: str
     endpoint: str
+
+
+def stack_of(workspace: Workspace) -> str:
+    return f"decision-{workspace.environment}-{ENDPOINT}"
 
 
 def check(workspace: Workspace) -> None:
@@ -51,13 +54,22 @@ def up(workspace: Workspace, *, port: int | None, console: Console) -> Deploymen
             cdk.run(
                 workspace,
                 emulator.url,
-                ["deploy", "--all", "-c", f"env={ENVIRONMENT}", "--require-approval", "never", "--progress", "events"],
+                [
+                    "deploy",
+                    "--all",
+                    "-c",
+                    f"env={workspace.environment}",
+                    "--require-approval",
+                    "never",
+                    "--progress",
+                    "events",
+                ],
                 say=console.step,
             )
     except cdk.CdkFailed as error:
         _explain(error, workspace, emulator.url, known, console)
         raise CommandFailed from error
-    endpoint = output(emulator.url, STACK, "EndpointName")
+    endpoint = output(emulator.url, stack_of(workspace), "EndpointName")
     status = aws.client("sagemaker", emulator.url).describe_endpoint(EndpointName=endpoint)["EndpointStatus"]
     if status != "InService":
         console.plain(f"endpoint {endpoint} is {status}, not InService; logs: python -m local logs endpoints")
@@ -108,7 +120,7 @@ def down(workspace: Workspace, *, console: Console) -> None:
 
 def destroy(workspace: Workspace, url: str, *, console: Console) -> None:
     """Destroys the stacks and says what they leave behind."""
-    command = ["destroy", "--all", "--force", "-c", f"env={ENVIRONMENT}"]
+    command = ["destroy", "--all", "--force", "-c", f"env={workspace.environment}"]
     try:
         with watching(url, console.step):
             console.step("cdk destroy --all")
@@ -137,7 +149,7 @@ def ask(workspace: Workspace, *, console: Console) -> None:
     emulator = emulator_process.find(workspace)
     if emulator is None:
         raise emulator_process.EmulatorError("no emulator runs. Start one: make up")
-    ask_everything(emulator.url, output(emulator.url, STACK, "EndpointName"), console)
+    ask_everything(emulator.url, output(emulator.url, stack_of(workspace), "EndpointName"), console)
 
 
 def print_exports(deployment: Deployment, console: Console) -> None:

@@ -16,10 +16,13 @@ class WorkspaceError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Workspace:
-    """root: the app that is deployed, usually this checkout. name: tells the emulators of one checkout apart."""
+    """root: the app that is deployed, usually this checkout. name: tells the emulators of one checkout apart.
+    environment: of the app's, in cdk.json.
+    """
 
     root: Path
     name: str
+    environment: str = "local"
     tools: Path = CHECKOUT
 
     def __post_init__(self) -> None:

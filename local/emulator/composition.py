@@ -61,7 +61,7 @@ def install(settings: EmulatorSettings, inherited: dict[str, str]) -> Callable[[
             object_exists=objects.exists,
         )
 
-    sagemaker = SageMakerService(new_plane)
+    sagemaker = SageMakerService(new_plane, put_object=objects.put)
     host.register_service(SERVICE, PATTERNS, sagemaker.answer)
     host.register_service(ecr_public.SERVICE, ecr_public.PATTERNS, ecr_public.answer)
     cloudformation_types.register(sagemaker)

@@ -214,9 +214,15 @@ class ControlPlane:
 
     def async_config(self, endpoint: str) -> dict[str, Any] | None:
         """The AsyncInferenceConfig of the endpoint's present configuration; None for real-time hosting."""
+        return self._part_of_config(endpoint, "AsyncInferenceConfig")
+
+    def capture_config(self, endpoint: str) -> dict[str, Any] | None:
+        return self._part_of_config(endpoint, "DataCaptureConfig")
+
+    def _part_of_config(self, endpoint: str, part: str) -> dict[str, Any] | None:
         with self._lock:
             config = self._configs.get(self.endpoints.get(endpoint).config_name)
-        return config.request.get("AsyncInferenceConfig") if config else None
+        return config.request.get(part) if config else None
 
     # --- transform jobs
 

@@ -8,9 +8,10 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import unquote
 
-from local.emulator import api_shapes, async_invocations, runtime_front
+from local.emulator import api_shapes, async_invocations, data_capture, runtime_front
 from local.emulator.aws_errors import AwsError, Response, ok
 from local.emulator.control_plane import ControlPlane
+from local.emulator.data_capture import PutObject
 from local.emulator.host import HttpRequest, current_scope
 from local.emulator.scope import Scope
 
@@ -41,8 +42,8 @@ OPERATIONS: dict[str, Operation] = {
 
 
 class SageMakerService:
-    def __init__(self, new_plane: Callable[[Scope], ControlPlane]) -> None:
-        self._new_plane = new_plane
+    def __init__(self, new_plane: Callable[[Scope], ControlPlane], *, put_object: PutObject) -> None:
+        self._new_plane, self._put_object = new_plane, put_object
         self._planes: dict[Scope, ControlPlane] = {}
         self._lock = threading.Lock()
         self._model = api_shapes.service_model(SERVICE)
@@ -61,7 +62,17 @@ class SageMakerService:
             plane, name = self.plane(), unquote(found["name"])
             if plane.endpoints.serving(name)[0] and plane.async_config(name):
                 raise AwsError("ValidationError", f"Endpoint {name} is asynchronous; use InvokeEndpointAsync.")
-            return runtime_front.invoke(plane.scope, name, request.headers, request.body, find=plane.endpoints.serving)
+            answer = runtime_front.invoke(
+                plane.scope, name, request.headers, request.body, find=plane.endpoints.serving
+            )
+            data_capture.capture(
+                plane.capture_config(name),
+                endpoint=name,
+                request=(request.headers, request.body),
+                answer=answer,
+                put=self._put_object,
+            )
+            return answer
         if found := async_invocations.INVOCATION_PATH.fullmatch(path):
             plane, name = self.plane(), unquote(found["name"])
             known = plane.endpoints.serving(name)[0] is not None

@@ -10,7 +10,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import boto3
 import pytest
@@ -18,6 +18,9 @@ from botocore.config import Config
 
 from local import aws, emulator_process, ports
 from local.workspace import CHECKOUT, Workspace
+
+if TYPE_CHECKING:
+    from tests.local.deployed_app import App
 
 ROLE = "arn:aws:iam::123456789012:role/execution"
 
@@ -66,6 +69,14 @@ def emulated() -> Iterator[Emulated]:
         yield Emulated(url=running.url, workspace=workspace)
     finally:
         emulator_process.stop(workspace)
+
+
+@pytest.fixture(scope="session")
+def created(emulated: Emulated, tmp_path_factory: pytest.TempPathFactory) -> App:
+    """The app, deployed once for all that only use it; test_deployment.py, which changes it, comes after them."""
+    from tests.local.deployed_app import created_app
+
+    return created_app(emulated, tmp_path_factory.mktemp("app"))
 
 
 @pytest.fixture
