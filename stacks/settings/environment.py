@@ -19,7 +19,7 @@ from stacks.settings.shared import budget_from, keys_from, network_from, notific
 LOG_RETENTION_DAYS = (1, 7, 30, 90, 365, 3653)
 # The names of the stacks that are no endpoints.
 RESERVED_KEYS = ("artifacts", "builds", "operations")
-# With `decision-` and two hyphens 61 of the 63 characters that SageMaker allows. A key holds no hyphen, so that the
+# With `decision-` and a hyphen 60 of the 63 characters that SageMaker allows. A key holds no hyphen, so that the
 # last one always parts environment and key: `a` with `b-c` would name the same stack as `a-b` with `c`.
 _ENVIRONMENT_NAME = re.compile(r"[a-z]([a-z0-9-]{0,28}[a-z0-9])?")
 _ENDPOINT_KEY = re.compile(r"[a-z][a-z0-9]{0,19}")
