@@ -48,7 +48,7 @@ class EndpointScaling(Construct):
         _Policy(
             self,
             "Tracking",
-            policy_name=f"{self.node.addr}-tracking",
+            policy_name=f"{endpoint.attr_endpoint_name}-tracking",
             policy_type="TargetTrackingScaling",
             scaling_target_id=target.ref,
             target_tracking_scaling_policy_configuration=_tracking(
@@ -62,7 +62,7 @@ class EndpointScaling(Construct):
         first = _Policy(
             self,
             "FromZero",
-            policy_name=f"{self.node.addr}-from-zero",
+            policy_name=f"{endpoint_name}-from-zero",
             policy_type="StepScaling",
             scaling_target_id=target.ref,
             step_scaling_policy_configuration=_Policy.StepScalingPolicyConfigurationProperty(
