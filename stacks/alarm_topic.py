@@ -19,13 +19,21 @@ class AlarmTopic(Construct):
     """
 
     def __init__(
-        self, scope: Construct, id_: str, *, name_prefix: str, emails: tuple[str, ...], key_arn: str | None
+        self,
+        scope: Construct,
+        id_: str,
+        *,
+        topic_name: str,
+        name_prefix: str,
+        emails: tuple[str, ...],
+        key_arn: str | None,
     ) -> None:
         super().__init__(scope, id_)
         stack = Stack.of(self)
         self.topic = sns.Topic(
             self,
             "Topic",
+            topic_name=topic_name,
             enforce_ssl=True,
             master_key=None if key_arn is None else kms.Key.from_key_arn(self, "Key", key_arn),
         )

@@ -80,6 +80,7 @@ def add_stacks(app: cdk.App, *, settings: Environment, root: Path) -> None:
                 )
             case StandardEndpoint():
                 stack = StandardEndpointStack(app, endpoint.name, env=env, endpoint=endpoint, surroundings=surroundings)
+        stack.add_stack_dependency(operations)  # its alarms tell the topic there
         cdk.Tags.of(stack).add(_ENDPOINT_TAG, endpoint.key)
         _wait_for_shared_builds(stack, last_to_run)
     for key, value in settings.tags:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aws_cdk import CfnOutput, Stack
+from aws_cdk import Aws, CfnOutput, Stack
 from aws_cdk import Environment as AwsEnvironment
 from aws_cdk import aws_budgets as budgets
 from aws_cdk import aws_sns as sns
@@ -19,7 +19,7 @@ _PRICES = "https://aws.amazon.com/sagemaker/ai/pricing/"
 
 
 class OperationsStack(Stack):
-    """Exposes `topic`. It changes hardly ever, so that endpoints may import it."""
+    """Exposes `topic`, known by name: an export that endpoints import could never be given up for another topic."""
 
     def __init__(
         self,
@@ -34,18 +34,23 @@ class OperationsStack(Stack):
         endpoints: tuple[Endpoint, ...],
     ) -> None:
         super().__init__(scope, id_, env=env, description="Decision endpoint: notifications, budget and overview")
-        if notifications.topic_arn is None:
-            self.topic: sns.ITopic = AlarmTopic(
+        topic_arn, told = notifications.topic_arn, None
+        if topic_arn is None:
+            name = f"decision-{environment_name}-alarms"
+            told = AlarmTopic(
                 self,
                 "Alarms",
+                topic_name=name,
                 name_prefix=f"decision-{environment_name}-",
                 emails=notifications.emails,
                 key_arn=keys.data,
-            ).topic
-        else:
-            self.topic = sns.Topic.from_topic_arn(self, "Alarms", notifications.topic_arn)
+            )
+            topic_arn = f"arn:{Aws.PARTITION}:sns:{Aws.REGION}:{Aws.ACCOUNT_ID}:{name}"
+        self.topic = sns.Topic.from_topic_arn(self, "AlarmsByName", topic_arn)
         if budget is not None:
-            _budget(self, budget, environment_name=environment_name, topic=self.topic)
+            made = _budget(self, budget, environment_name=environment_name, topic=self.topic)
+            if told is not None:
+                made.node.add_dependency(told)  # with its policy: AWS tries to tell it when the budget is made
         EnvironmentDashboard(
             self,
             "Overview",
@@ -76,7 +81,7 @@ def hourly_cost(endpoint: Endpoint) -> str:
     return f"{count} x {types}; price an hour: {_PRICES}, Hosting, your region"
 
 
-def _budget(stack: OperationsStack, budget: Budget, *, environment_name: str, topic: sns.ITopic) -> None:
+def _budget(stack: OperationsStack, budget: Budget, *, environment_name: str, topic: sns.ITopic) -> budgets.CfnBudget:
     def told(kind: str, percent: int) -> budgets.CfnBudget.NotificationWithSubscribersProperty:
         return budgets.CfnBudget.NotificationWithSubscribersProperty(
             notification=budgets.CfnBudget.NotificationProperty(
@@ -95,7 +100,7 @@ def _budget(stack: OperationsStack, budget: Budget, *, environment_name: str, to
         )
 
     # Without a name of its own: CloudFormation replaces a budget when its limit changes, and two of a name collide.
-    made = budgets.CfnBudget(
+    return budgets.CfnBudget(
         stack,
         "Budget",
         budget=budgets.CfnBudget.BudgetDataProperty(
@@ -106,4 +111,3 @@ def _budget(stack: OperationsStack, budget: Budget, *, environment_name: str, to
         ),
         notifications_with_subscribers=[told("ACTUAL", 80), told("FORECASTED", 100)],
     )
-    made.node.add_dependency(topic)  # with its policy: AWS tries to tell it when the budget is made

@@ -91,9 +91,15 @@ def test_the_alarms_of_each_environment_have_names_that_may_publish_and_tell_its
         for alarm in resources(template, "AWS::CloudWatch::Alarm"):
             if "AlarmName" in alarm["Properties"] and "OKActions" in alarm["Properties"]:
                 assert alarm["Properties"]["AlarmName"].startswith(prefix)
-                assert "operations" in json.dumps(alarm["Properties"]["AlarmActions"])
+                assert plain(alarm["Properties"]["AlarmActions"]) == [f"arn:aws:sns:R:A:decision-{name}-alarms"]
                 told += 1
     assert told >= 5
+    assert only(templates["operations"], "AWS::SNS::Topic")["Properties"]["TopicName"] == f"decision-{name}-alarms"
+
+
+def test_a_topic_of_our_own_can_be_given_up_for_another_one() -> None:
+    """CloudFormation refuses to remove an export that another stack still imports, and it updates this stack first."""
+    assert not [each for each in operations()["Outputs"].values() if "Export" in each]
 
 
 def test_a_key_that_is_given_encrypts_the_topic_and_none_is_sns_own_encryption() -> None:
@@ -144,11 +150,10 @@ def test_a_budget_watches_what_carries_the_environments_tag_and_tells_topic_and_
         for each in made["Properties"]["NotificationsWithSubscribers"]
     ]
     assert told == [("ACTUAL", 80), ("FORECASTED", 100)]
-    (topic,) = [key for key, each in template["Resources"].items() if each["Type"] == "AWS::SNS::Topic"]
     (policy,) = [key for key, each in template["Resources"].items() if each["Type"] == "AWS::SNS::TopicPolicy"]
     for each in made["Properties"]["NotificationsWithSubscribers"]:
-        assert [(one["SubscriptionType"], one["Address"]) for one in each["Subscribers"]] == [
-            ("SNS", {"Ref": topic}),
+        assert [(one["SubscriptionType"], plain(one["Address"])) for one in each["Subscribers"]] == [
+            ("SNS", "arn:aws:sns:R:A:decision-test-alarms"),
             ("EMAIL", "money@example.com"),
         ]
     assert policy in made["DependsOn"]  # AWS Budgets may publish before it is told to
