@@ -126,6 +126,13 @@ def test_the_fields_that_the_documentation_lists_are_those_of_a_line(server: Ser
     assert named == own - {"time", "level", "logger", "message", "event"}
 
 
+def test_the_fields_that_the_contract_lists_are_those_that_the_filters_read() -> None:
+    section = (ROOT / "docs/interfaces.md").read_text().partition("## 6. The log line of a request")[2]
+    listed = section.partition("read these\nfields:")[2].partition(". `tests/")[0]
+    read = {field for metric in SERVER_METRICS for field in re.findall(r"\$\.([a-z_]+)", metric.pattern)}
+    assert set(re.findall(r"`([a-z_]+)`", listed)) == read
+
+
 def test_a_refused_request_counts_as_a_request_and_as_no_decision(server: Server) -> None:
     status, line = line_of(server, {"decision": decision(extra=1)})
     assert status == 400
