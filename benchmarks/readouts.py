@@ -45,9 +45,9 @@ class Wording:
 
     name: str
     system: str | None
-    user: Callable[[object, str], str]
+    user: Callable[[object, object], str]
 
-    def prompt(self, state: object, question: str) -> Prompt:
+    def prompt(self, state: object, question: object) -> Prompt:
         return Prompt(version=self.name, system=self.system, user=self.user(state, question), branches=())
 
 
@@ -55,7 +55,7 @@ def _plain(state: object) -> str:
     return state if isinstance(state, str) else json.dumps(state, ensure_ascii=False)
 
 
-def _json(state: object, question: str) -> str:
+def _json(state: object, question: object) -> str:
     return json.dumps({"evidence": state, "criterion": question}, ensure_ascii=False)
 
 
@@ -121,7 +121,7 @@ class Study:
         return right
 
     def _logprobs(
-        self, wording: Wording, state: object, question: str, texts: Sequence[Sequence[str]]
+        self, wording: Wording, state: object, question: object, texts: Sequence[Sequence[str]]
     ) -> list[NDArray[np.float64]]:
         """Of each text's tokens and the end of the turn behind them."""
         continuations = [

@@ -12,20 +12,23 @@ from typing import Any, Protocol
 from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
+from decision_server.api_key import check_api_key
 from decision_server.config import Config
+from decision_server.content_encoding import decoded
 from decision_server.errors import Refusal
 from decision_server.lifecycle import Lifecycle, State
 from decision_server.metrics import CONTENT_TYPE as METRICS_CONTENT_TYPE
 from decision_server.metrics import Metrics
 from decision_server.request_body import read_body
 from decision_server.request_log import LoggedAnswer, RequestLog
-from decision_server.wire.decision_bodies import DecisionRequest, read_request
-from decision_server.wire.dialects import check_content_encoding, check_media_type
-from decision_server.wire.error_bodies import CONTENT_TYPE, error_body, error_headers
+from decision_server.wire.asked import Asked
+from decision_server.wire.dialects import ROUTES, Dialect, check_media_type, dialect_of
+from decision_server.wire.error_bodies import CONTENT_TYPE, error_answer
 from decision_server.wire.json_body import parse
+from decision_server.wire.model_names import ModelNames
+from decision_server.wire.reading import read
 
 _log = logging.getLogger(__name__)
-_SCORING_ROUTES = ("/invocations", "/v1/decisions")
 
 
 class Answering(Protocol):
@@ -35,9 +38,11 @@ class Answering(Protocol):
     def queue_depth(self) -> int:
         """Requests waiting or running now."""
 
-    def answer(
-        self, asked: DecisionRequest, *, received: float, deadline: float, gone: Callable[[], bool]
-    ) -> LoggedAnswer:
+    @property
+    def names(self) -> ModelNames:
+        """What requests may call the model."""
+
+    def answer(self, asked: Asked, *, received: float, deadline: float, gone: Callable[[], bool]) -> LoggedAnswer:
         """Raises Refusal."""
 
 
@@ -59,17 +64,17 @@ def create_app(config: Config, lifecycle: Lifecycle[Any], metrics: Metrics) -> F
     def score() -> Response:
         received = time.monotonic()
         request_id = uuid.uuid4().hex
-        told = RequestLog(request_id=request_id)
+        told = RequestLog(request_id=request_id, dialect=ROUTES[request.path])
         facts: Mapping[str, object] = {}
         try:
             answer = _answer(config, lifecycle.parts, received, told)
             response = Response(answer.body, 200, {"Content-Type": CONTENT_TYPE, "X-Request-Id": request_id})
             code, facts = "ok", answer.facts
         except Refusal as refusal:
-            response, code = _refused(refusal, request_id), refusal.code
+            response, code = _refused(refusal, request_id, told.dialect), refusal.code
         except Exception:  # noqa: BLE001 - the border: any fault is logged with its trace, and the caller gets its id
             _log.exception("a request failed", extra={"facts": {"request_id": request_id}})
-            response, code = _refused(_internal(), request_id), "internal"
+            response, code = _refused(_internal(), request_id, told.dialect), "internal"
         seconds = time.monotonic() - received
         metrics.answered(response.status_code, code, seconds)
         line = told.facts(
@@ -78,12 +83,20 @@ def create_app(config: Config, lifecycle: Lifecycle[Any], metrics: Metrics) -> F
         _log.info("answered", extra={"facts": line})
         return response
 
-    for path in _SCORING_ROUTES:
+    @app.get("/v1/models", provide_automatic_options=False)
+    def list_models() -> Response:
+        try:
+            check_api_key(config.api_key, request.environ.get("HTTP_AUTHORIZATION"))
+            return Response(lifecycle.parts.names.body(), content_type=CONTENT_TYPE)
+        except Refusal as refusal:
+            return _refused(refusal, uuid.uuid4().hex, None)
+
+    for path in ROUTES:
         app.add_url_rule(path, view_func=score, methods=["POST"], provide_automatic_options=False)
 
     @app.errorhandler(HTTPException)
     def no_route(error: HTTPException) -> Response:
-        response = _refused(_of_http(error), uuid.uuid4().hex)
+        response = _refused(_of_http(error), uuid.uuid4().hex, ROUTES.get(request.path))
         if isinstance(error, MethodNotAllowed):
             response.headers["Allow"] = _allowed(error)  # RFC 9110 asks for it with every 405
         return response
@@ -94,16 +107,18 @@ def create_app(config: Config, lifecycle: Lifecycle[Any], metrics: Metrics) -> F
 def _answer(config: Config, parts: Answering, received: float, told: RequestLog) -> LoggedAnswer:
     told.queue_depth = parts.queue_depth
     environ = request.environ
+    check_api_key(config.api_key, environ.get("HTTP_AUTHORIZATION"))
     check_media_type(environ.get("CONTENT_TYPE"))
-    check_content_encoding(environ.get("HTTP_CONTENT_ENCODING"))
-    body = read_body(
+    sent = read_body(
         environ["wsgi.input"].read,
         content_length=environ.get("CONTENT_LENGTH") or None,
         max_bytes=config.max_body_bytes,
         timeout_seconds=config.read_timeout_seconds,
     )
-    asked = read_request(parse(body), max_decisions=config.max_decisions)
-    told.dialect, told.decisions = asked.dialect, len(asked.decisions)
+    body = decoded(sent, environ.get("HTTP_CONTENT_ENCODING"), max_bytes=config.max_body_bytes)
+    told.dialect, value = dialect_of(parse(body), request.path)
+    asked = read(told.dialect, value, max_decisions=config.max_decisions, names=parts.names)
+    told.decisions = len(asked.decisions)
     deadline = received + config.deadline_seconds
     return parts.answer(asked, received=received, deadline=deadline, gone=_gone(environ.get("gunicorn.socket")))
 
@@ -117,11 +132,9 @@ def _gone(sock: Any) -> Callable[[], bool]:
     return lambda: bool(poll.poll(0))
 
 
-def _refused(refusal: Refusal, request_id: str) -> Response:
-    response = Response(error_body(refusal, request_id), refusal.status)
-    for name, value in error_headers(refusal, request_id).items():
-        response.headers[name] = value
-    return response
+def _refused(refusal: Refusal, request_id: str, dialect: Dialect | None) -> Response:
+    answer = error_answer(refusal, request_id, dialect)
+    return Response(answer.body, answer.status, answer.headers)
 
 
 def _internal() -> Refusal:
@@ -134,7 +147,7 @@ def _allowed(error: MethodNotAllowed) -> str:
 
 def _of_http(error: HTTPException) -> Refusal:
     if error.code == 404:
-        routes = "GET /ping, POST /invocations, POST /v1/decisions, GET /metrics"
+        routes = ", ".join(["GET /ping", *(f"POST {path}" for path in ROUTES), "GET /v1/models", "GET /metrics"])
         return Refusal("not_found", f"no route {request.path[:200]!r}; there are {routes}")
     if isinstance(error, MethodNotAllowed):
         message = f"{request.method} {request.path}: not allowed; use {_allowed(error)}"

@@ -19,11 +19,10 @@ from decision_server.engine import LlamaEngine, open_model, prove
 from decision_server.lifecycle import Lifecycle, State
 from decision_server.metrics import Metrics
 from decision_server.preparation import Preparer
+from decision_server.results import Gguf, Model
 from decision_server.scheduler import Scheduler
 from decision_server.service import DecisionService
-from decision_server.wire.decision_answers import Gguf, Model
-from decision_server.wire.decision_bodies import DecisionRequest
-from decision_server.wire.dialects import Dialect
+from decision_server.wire.decision_bodies import OneDecision
 
 _log = logging.getLogger(__name__)
 _WARM_UP = Decision(
@@ -84,7 +83,9 @@ def assemble(on_failure: Callable[[Exception], None]) -> DecisionService:
         tokens_per_second=lambda: scheduler.tokens_per_second,
     )
     metrics.watch_prefixes(engine.counters)
-    service = DecisionService(preparer, scheduler, model=model, metrics=metrics, calibration=fitted)
+    service = DecisionService(
+        preparer, scheduler, model=model, metrics=metrics, calibration=fitted, aliases=config.model_aliases
+    )
     scheduler.start()
     _warm_up(service)
     return service
@@ -93,8 +94,7 @@ def assemble(on_failure: Callable[[Exception], None]) -> DecisionService:
 def _warm_up(service: DecisionService) -> None:
     """Scores one decision, so that the first caller meets warm pages and the scheduler knows the engine's rate."""
     now = time.monotonic()
-    asked = DecisionRequest(dialect=Dialect.DECISION, decisions=(_WARM_UP,))
-    service.answer(asked, received=now, deadline=now + _WARM_UP_SECONDS, gone=lambda: False)
+    service.answer(OneDecision(decision=_WARM_UP), received=now, deadline=now + _WARM_UP_SECONDS, gone=lambda: False)
 
 
 config = settings.load(os.environ)

@@ -7,8 +7,9 @@ the model archive has a default for are None where the environment leaves them o
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TypeVar
 
@@ -43,11 +44,14 @@ class Config:
     prompt_version: str | None
     prefix_streams: int
     log_level: str
+    model_aliases: tuple[str, ...]
+    api_key: str | None = field(repr=False)
 
 
-_NAMES = frozenset(PREFIX + field.name.upper() for field in fields(Config))
+_NAMES = frozenset(PREFIX + setting.name.upper() for setting in fields(Config))
 _PLATFORM_PORT = "SAGEMAKER_BIND_TO_PORT"
 _LARGEST = 2**31 - 1
+_SECRET = re.compile(r"[!-~]{16,512}")  # what a bearer token may hold, and no less than cannot be guessed
 
 
 def load(environ: Mapping[str, str]) -> Config:
@@ -76,6 +80,8 @@ def load(environ: Mapping[str, str]) -> Config:
         prompt_version=read.text("DECISION_PROMPT_VERSION"),
         prefix_streams=read.whole("DECISION_PREFIX_STREAMS", 8, least=0, most=64),
         log_level=read.choice("DECISION_LOG_LEVEL", LOG_LEVELS) or "info",
+        model_aliases=read.names("DECISION_MODEL_ALIASES"),
+        api_key=read.secret("DECISION_API_KEY"),
     )
 
 
@@ -96,6 +102,23 @@ class _Reader:
         if value is not None and value not in allowed:
             raise ConfigError(f"{name}: {value!r}; one of {', '.join(allowed)} is needed")
         return value
+
+    def names(self, name: str) -> tuple[str, ...]:
+        """Separated by commas."""
+        text = self.text(name)
+        if text is None:
+            return ()
+        found = tuple(part.strip() for part in text.split(","))
+        if not all(found):
+            raise ConfigError(f"{name}: {text!r} has an empty name between its commas; remove it")
+        return found
+
+    def secret(self, name: str) -> str | None:
+        """Never quoted in an error."""
+        text = self.text(name)
+        if text is not None and not _SECRET.fullmatch(text):
+            raise ConfigError(f"{name}: 16 to 512 printable ASCII characters without spaces are needed")
+        return text
 
     def whole(self, name: str, default: int, *, least: int, most: int) -> int:
         value = self.optional_whole(name, least=least, most=most)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 JsonValue: TypeAlias = "str | int | float | bool | Sequence[JsonValue] | Mapping[str, JsonValue] | None"
+State: TypeAlias = "str | Sequence[JsonValue] | Mapping[str, JsonValue]"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,15 +20,15 @@ class Option:
 
 @dataclass(frozen=True, kw_only=True)
 class Decision:
-    """One question about one state, validated: 2 to 255 options with unique ids, `state` not empty.
+    """One question about one state, validated: 2 to 255 options with unique ids, `state` and `question` not empty.
 
     `readout` and `prompt_version` are None where the caller leaves them to the server's settings. `question_type` says
     which temperature of a calibration it gets (calibration.py).
     """
 
     id: str
-    state: str | Sequence[JsonValue] | Mapping[str, JsonValue]
-    question: str
+    state: State
+    question: State
     options: tuple[Option, ...]
     readout: str | None = None
     prompt_version: str | None = None

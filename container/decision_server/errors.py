@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from decision_server.places import Place, spelled
+
 
 class Answered(NamedTuple):
     """How one kind of refusal is answered. `retryable`: the same request may succeed later, unchanged."""
@@ -24,6 +26,7 @@ CODES: dict[str, Answered] = {
     "too_deep": Answered(400, False),
     "lone_surrogate": Answered(400, False),
     "body_incomplete": Answered(400, False),
+    "bad_encoding": Answered(400, False),
     # the body as a request
     "unknown_dialect": Answered(400, False),
     "unsupported_dialect": Answered(400, False),
@@ -31,6 +34,9 @@ CODES: dict[str, Answered] = {
     "missing_field": Answered(400, False),
     "wrong_type": Answered(400, False),
     "bad_value": Answered(400, False),
+    # the caller, and whom it asks for
+    "authentication_error": Answered(401, False),
+    "model_not_found": Answered(404, False),
     # the HTTP around it
     "malformed_http": Answered(400, False),
     "not_found": Answered(404, False),
@@ -52,16 +58,23 @@ CODES: dict[str, Answered] = {
     "internal": Answered(500, False),
 }
 
+OF_THE_BODY = frozenset(  # the body came whole and says something that is not a request; System One has 422 for these
+    code
+    for code, answered in CODES.items()
+    if answered.status == 400 and code not in ("malformed_http", "body_incomplete", "bad_encoding")
+)
+
 
 class Refusal(Exception):
     """A request that gets no answer, and why.
 
-    code: a key of CODES. field: the place in the body, like `decisions[2].options`, or None.
+    code: a key of CODES. place: where in the body, or None where no place is at fault; `field` spells it like
+    `decisions[2].options`.
     retry_after_seconds: when a retry may succeed; only for retryable codes.
     """
 
     def __init__(
-        self, code: str, message: str, *, field: str | None = None, retry_after_seconds: int | None = None
+        self, code: str, message: str, *, place: Place | None = None, retry_after_seconds: int | None = None
     ) -> None:
         super().__init__(message)
         answered = CODES[code]
@@ -69,7 +82,12 @@ class Refusal(Exception):
             raise ValueError(f"retry_after_seconds given for {code!r}, which no retry helps")
         self.code = code
         self.message = message
-        self.field = field
+        self.place = place
         self.status = answered.status
         self.retryable = answered.retryable
         self.retry_after_seconds = retry_after_seconds
+
+    @property
+    def field(self) -> str | None:
+        """The place in words; None for the body as a whole."""
+        return spelled(self.place) or None if self.place is not None else None

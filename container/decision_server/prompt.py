@@ -69,7 +69,7 @@ def render(decision: Decision, labels: Sequence[str], version: str) -> Prompt:
     return _prompt(version, '{"evidence":', f" {state}", ', "criterion":', f" {question}}}")
 
 
-def render_likelihood(state: object, question: str) -> Prompt:
+def render_likelihood(state: object, question: object) -> Prompt:
     """Version `likelihood-v1`: evidence and criterion alone. The options' texts follow as the answer, one at a time."""
     return _prompt(LIKELIHOOD_PROMPT, '{"evidence":', f" {_json(state)}", ', "criterion":', f" {_json(question)}}}")
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from decision_server.choices import LIKELIHOOD
-from decision_server.wire.decision_answers import BatchTiming, Result
+from decision_server.results import BatchTiming, Result
 from decision_server.wire.dialects import Dialect
 
 # Never so small that JSON writes 1e-05: CloudWatch's filters do not read that as a number.

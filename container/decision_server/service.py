@@ -17,15 +17,17 @@ from decision_server.decisions import Decision
 from decision_server.errors import Refusal
 from decision_server.metrics import Metrics
 from decision_server.model_errors import ContextOverflow, DecisionRefused
+from decision_server.places import spelled
 from decision_server.plans import reading
 from decision_server.preparation import Prepared
 from decision_server.request_log import LoggedAnswer, answer_facts
+from decision_server.results import CalibrationUsed, Model, Result
 from decision_server.scheduler import Scheduler
 from decision_server.scoring import ScoringTask
 from decision_server.timings import Scored, batch_timing, timing
-from decision_server.wire.decision_answers import CalibrationUsed, Model, Result, answer_body
-from decision_server.wire.decision_bodies import DecisionRequest
+from decision_server.wire.asked import Asked
 from decision_server.wire.json_body import shown
+from decision_server.wire.model_names import ModelNames
 from decision_server.work_list import work_list
 
 LOW_MASS = 0.5  # below it an answer by labels carries a warning (F5)
@@ -57,32 +59,34 @@ class DecisionService:
         model: Model,
         metrics: Metrics,
         calibration: Calibration | None = None,
+        aliases: tuple[str, ...] = (),
     ) -> None:
         self._preparer = preparer
         self._scheduler = scheduler
         self._model = model
         self._metrics = metrics
         self._calibration = calibration
+        self._names = ModelNames(name=model.name, aliases=aliases)
         self._baselines = Baselines()
 
     @property
     def name(self) -> str:
-        return self._model.name
+        return self._names.name
+
+    @property
+    def names(self) -> ModelNames:
+        """What requests may call the model."""
+        return self._names
 
     @property
     def queue_depth(self) -> int:
         """Requests waiting or running now."""
         return self._scheduler.admitted
 
-    def answer(
-        self, request: DecisionRequest, *, received: float, deadline: float, gone: Callable[[], bool]
-    ) -> LoggedAnswer:
+    def answer(self, request: Asked, *, received: float, deadline: float, gone: Callable[[], bool]) -> LoggedAnswer:
         """received, deadline: on the clock of time.monotonic. Raises Refusal, EngineDied, EngineFailure."""
         with self._scheduler.admit(deadline=deadline) as ticket:
-            asked = [
-                self._prepare(decision, place)
-                for decision, place in zip(request.decisions, request.places, strict=True)
-            ]
+            asked = [self._prepare(request, index) for index in range(len(request.decisions))]
             baselines = self._kept_baselines(asked)
             entries = work_list([one.prepared.plan for one in asked], baselines)
             taken = ticket.score(
@@ -100,8 +104,7 @@ class DecisionService:
         ]
         self._metrics.decided(len(results), sum(_has_low_mass(result) for result in results))
         spent = batch_timing(scored, encode, total)
-        body = answer_body(request.dialect, results, spent)
-        return LoggedAnswer(body=body, facts=answer_facts(results, spent))
+        return LoggedAnswer(body=request.answer(results, spent), facts=answer_facts(results, spent))
 
     def begin_drain(self) -> None:
         self._scheduler.begin_drain()
@@ -112,14 +115,15 @@ class DecisionService:
     def stop(self, timeout: float) -> bool:
         return self._scheduler.stop(timeout)
 
-    def _prepare(self, decision: Decision, place: str) -> _Asked:
+    def _prepare(self, request: Asked, index: int) -> _Asked:
         started = time.perf_counter()
+        decision = request.decisions[index]
         try:
             prepared = self._preparer.prepare(decision)
         except DecisionRefused as error:
             code = "context_overflow" if isinstance(error, ContextOverflow) else "bad_value"
-            message = f"{place} ({shown(decision.id)}): {error}"
-            raise Refusal(code, message, field=f"{place}.{error.field}") from error
+            message = f"{spelled(request.place(index, None))} ({shown(decision.id)}): {error}"
+            raise Refusal(code, message, place=request.place(index, error.field)) from error
         return _Asked(decision=decision, prepared=prepared, encode_seconds=time.perf_counter() - started)
 
     def _kept_baselines(self, asked: Sequence[_Asked]) -> dict[ScoringTask, tuple[float, ...]]:

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from decision_server.plans import Reading
+from decision_server.results import BatchTiming, Timing
 from decision_server.scoring import ScoringTask
-from decision_server.wire.decision_answers import BatchTiming, Timing
 from decision_server.work_list import Entry
 from decision_server.work_order import Taken
 

@@ -32,7 +32,7 @@ from gunicorn.workers import gthread
 from decision_server.errors import Refusal
 from decision_server.lifecycle import FAILED_EXIT_CODE, Lifecycle, end_process
 from decision_server.request_body import BodyDeadline, NoReaderFree
-from decision_server.wire.error_bodies import error_body, error_headers
+from decision_server.wire.error_bodies import error_answer
 
 SLOW_READERS = 32  # messages waited for at once
 SPARE_THREADS = 8  # for /ping, /metrics and refusals
@@ -187,14 +187,14 @@ class Worker(gthread.ThreadWorker):  # type: ignore[misc]
                 "a request failed outside the application", exc_info=exc, extra={"facts": {"request_id": request_id}}
             )
             refusal = Refusal("internal", "the server failed on this request; its log names the request id")
-        body = error_body(refusal, request_id)
-        headers = error_headers(refusal, request_id) | {"Content-Length": str(len(body)), "Connection": "close"}
+        answer = error_answer(refusal, request_id, None)
+        headers = {**answer.headers, "Content-Length": str(len(answer.body)), "Connection": "close"}
         lines = [
-            f"HTTP/1.1 {refusal.status} {HTTPStatus(refusal.status).phrase}",
+            f"HTTP/1.1 {answer.status} {HTTPStatus(answer.status).phrase}",
             *(f"{k}: {v}" for k, v in headers.items()),
         ]
         try:
-            util.write_nonblock(client, "\r\n".join([*lines, "", ""]).encode("latin-1") + body)
+            util.write_nonblock(client, "\r\n".join([*lines, "", ""]).encode("latin-1") + answer.body)
         except OSError:
             _log.debug("a client had gone before it could be told of an error")
 

@@ -18,10 +18,10 @@ from decision_server.lifecycle import Lifecycle, State
 from decision_server.metrics import Metrics
 from decision_server.plans import Letters
 from decision_server.preparation import Prepared
+from decision_server.results import Gguf, Model
 from decision_server.scheduler import Scheduler
 from decision_server.scoring import ScoringTask
 from decision_server.service import DecisionService
-from decision_server.wire.decision_answers import Gguf, Model
 from tests.serving.fake_engine import FakeEngine
 
 _DIE = 30
@@ -31,7 +31,7 @@ class FakePreparer:
     """Encodes what the question says as tokens."""
 
     def prepare(self, decision: Decision) -> Prepared:
-        word, _, number = decision.question.partition(" ")
+        word, _, number = str(decision.question).partition(" ")
         token = _DIE if word == "die" else 1
         tokens = (token, *[2] * int(number or 0))
         return Prepared(

@@ -9,8 +9,8 @@ import pytest
 
 from decision_server.metrics import Metrics
 from decision_server.request_log import RequestLog, answer_facts
+from decision_server.results import BatchTiming, CalibrationUsed, Gguf, Model, Result, Timing
 from decision_server.scoring import PrefixCounters
-from decision_server.wire.decision_answers import BatchTiming, CalibrationUsed, Gguf, Model, Result, Timing
 from decision_server.wire.dialects import Dialect
 
 SECRET = "the caller's confidential sentence"

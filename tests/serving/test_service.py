@@ -16,12 +16,12 @@ from decision_server.metrics import Metrics
 from decision_server.model_errors import ContextOverflow, UnknownChoice
 from decision_server.plans import Letters
 from decision_server.preparation import Prepared
+from decision_server.results import Gguf, Model
 from decision_server.scheduler import Scheduler
 from decision_server.scoring import ScoringTask
 from decision_server.service import DecisionService
-from decision_server.wire.decision_answers import Gguf, Model
-from decision_server.wire.decision_bodies import DecisionRequest
-from decision_server.wire.dialects import Dialect
+from decision_server.wire.asked import Asked
+from decision_server.wire.decision_bodies import OneDecision, SeveralDecisions
 from tests.serving.fake_engine import FakeEngine
 
 MODEL = Model(
@@ -47,7 +47,7 @@ class CountingPreparer:
             raise ContextOverflow(input_tokens=HEAD + len(state) + 1, n_ctx=64)
         if decision.readout == "no such":
             raise UnknownChoice(field="readout", value="no such", known=("letters",))
-        tokens = (state[0], *[0] * (HEAD - 1), *state, ord(decision.question[0]) % 32)
+        tokens = (state[0], *[0] * (HEAD - 1), *state, ord(str(decision.question)[0]) % 32)
         return Prepared(
             plan=Letters(
                 task=ScoringTask(tokens=tokens, shared_lengths=(HEAD, HEAD + len(state))), answer_token_ids=(30, 31)
@@ -65,9 +65,9 @@ def serving(engine: FakeEngine) -> Iterator[Callable[..., Any]]:
     service = DecisionService(CountingPreparer(), scheduler, model=MODEL, metrics=metrics)
     scheduler.start()
 
-    def ask(*decisions: Decision, dialect: Dialect = Dialect.DECISIONS) -> Any:
+    def ask(*decisions: Decision, alone: bool = False) -> Any:
         now = time.monotonic()
-        asked = DecisionRequest(dialect=dialect, decisions=decisions)
+        asked: Asked = OneDecision(decision=decisions[0]) if alone else SeveralDecisions(decisions=decisions)
         return json.loads(service.answer(asked, received=now, deadline=now + 30, gone=lambda: False).body)
 
     try:
@@ -104,7 +104,7 @@ def test_the_timing_of_several_decisions_counts_each_state_once() -> None:
 
 def test_one_decision_is_answered_as_a_result_without_a_batch() -> None:
     with serving(FakeEngine()) as ask:
-        answer = ask(decision("1"), dialect=Dialect.DECISION)
+        answer = ask(decision("1"), alone=True)
     assert list(answer) == ["result"]
     assert answer["result"]["option_ids"] == ["x", "y"]
     assert answer["result"]["answer_token_ids"] == [30, 31]
@@ -125,7 +125,7 @@ def test_a_decision_that_cannot_be_asked_is_refused_by_place_before_anything_is_
         with pytest.raises(Refusal) as overflow:
             ask(decision("1"), decision("2", "s" * 60))
         with pytest.raises(Refusal) as unknown:
-            ask(decision("1", readout="no such"), dialect=Dialect.DECISION)
+            ask(decision("1", readout="no such"), alone=True)
     assert (overflow.value.status, overflow.value.field) == (413, "decisions[1].state")
     assert "65 tokens" in overflow.value.message
     assert "64" in overflow.value.message

@@ -25,8 +25,7 @@ from decision_server.readout import softmax
 from decision_server.scheduler import Scheduler
 from decision_server.scoring import ScoringTask
 from decision_server.service import DecisionService
-from decision_server.wire.decision_bodies import DecisionRequest
-from decision_server.wire.dialects import Dialect
+from decision_server.wire.decision_bodies import SeveralDecisions
 from tests.serving.fake_engine import N_VOCAB, FakeEngine
 from tests.serving.test_service import MODEL
 
@@ -52,7 +51,7 @@ class SmallPreparer:
 
     def prepare(self, decision: Decision) -> Prepared:
         readout = decision.readout or "likelihood"
-        state, question = int(str(decision.state)), int(decision.question)
+        state, question = int(str(decision.state)), int(str(decision.question))
         plan: Plan
         if readout == "likelihood":
             texts = ((X, PADDING), (Y,))
@@ -91,7 +90,7 @@ def serving(engine: FakeEngine, calibration: Calibration | None = None) -> Itera
 
     def ask(*decisions: Decision, seconds: float = 30) -> Any:
         now = time.monotonic()
-        asked = DecisionRequest(dialect=Dialect.DECISIONS, decisions=decisions)
+        asked = SeveralDecisions(decisions=decisions)
         answer = json.loads(service.answer(asked, received=now, deadline=now + seconds, gone=lambda: False).body)
         return answer | {"metrics": metrics.text().decode()}
 

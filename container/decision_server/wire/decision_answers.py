@@ -2,109 +2,21 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict
 
-from decision_server.wire.dialects import Dialect
-
-
-@dataclass(frozen=True, kw_only=True)
-class Gguf:
-    file: str
-    bytes: int
-    sha256: str
+from decision_server.results import BatchTiming, Result
+from decision_server.wire.json_text import json_bytes
 
 
-@dataclass(frozen=True, kw_only=True)
-class Model:
-    """What answered: the archive's facts and what the engine really runs with."""
-
-    name: str
-    gguf: Gguf
-    repo: str | None
-    revision: str | None
-    llama_cpp: str
-    n_ctx: int
-    n_threads: int
-    n_gpu_layers: int
-    prefix_reuse: str
+def one_answer(result: Result) -> bytes:
+    """`{"result"}`."""
+    return json_bytes({"result": _result(result)})
 
 
-@dataclass(frozen=True, kw_only=True)
-class CalibrationUsed:
-    """status: `applied` or `none`. temperature: what the scores were divided by before the softmax."""
-
-    status: str
-    version: str | None
-    temperature: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class Timing:
-    """Of one decision; what is counted for one of several tasks: timings.py.
-
-    queue_seconds: from its request's submission until the engine took the first of its tasks.
-    """
-
-    queue_seconds: float
-    encode_seconds: float
-    forward_seconds: float
-    total_seconds: float
-    cached_tokens: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Result:
-    """One decision's answer, in the order of its request's options. Fields stand in the contract's order.
-
-    rotation_spread: written only where the readout has one.
-    """
-
-    id: str
-    option_ids: Sequence[str]
-    probabilities: Sequence[float]
-    option_logits: Sequence[float]
-    answer_token_ids: Sequence[int]
-    input_tokens: int
-    allowed_token_mass: float
-    full_vocab_argmax_id: int
-    prompt_sha256: str
-    prompt_version: str
-    readout: str
-    probability_status: str
-    calibration: CalibrationUsed
-    warnings: Sequence[str]
-    model: Model
-    timing: Timing
-    rotation_spread: float | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class BatchTiming:
-    """Of several decisions. prefill_seconds and suffix_forward_seconds add up to forward_seconds.
-
-    prefix_tokens: of the prefixes, each counted once. true_suffix_tokens: of all that stands behind them.
-    cached_tokens: of all decisions.
-    """
-
-    queue_seconds: float
-    encode_seconds: float
-    forward_seconds: float
-    total_seconds: float
-    batch_size: int
-    prefix_tokens: int
-    prefill_seconds: float
-    suffix_forward_seconds: float
-    true_suffix_tokens: int
-    cached_tokens: int
-
-
-def answer_body(dialect: Dialect, results: Sequence[Result], timing: BatchTiming) -> bytes:
-    """`{"result"}` for one decision, `{"results", "timing"}` for several."""
-    if dialect is Dialect.DECISION:
-        return _json({"result": _result(results[0])})
-    return _json({"results": [_result(result) for result in results], "timing": asdict(timing)})
+def several_answers(results: Sequence[Result], timing: BatchTiming) -> bytes:
+    """`{"results", "timing"}`."""
+    return json_bytes({"results": [_result(result) for result in results], "timing": asdict(timing)})
 
 
 def _result(result: Result) -> dict[str, object]:
@@ -112,8 +24,3 @@ def _result(result: Result) -> dict[str, object]:
     if result.rotation_spread is None:
         del table["rotation_spread"]
     return table
-
-
-def _json(value: Mapping[str, object]) -> bytes:
-    """Strict JSON. Floats are written so that they read back as the same float."""
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode("utf-8")

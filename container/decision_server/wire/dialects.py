@@ -1,4 +1,4 @@
-"""Which dialect a body of `/invocations` speaks, told by its keys and media type (contract 2)."""
+"""Which dialect a body speaks, told by its route and its keys (contract 2). Media types too."""
 
 from __future__ import annotations
 
@@ -7,20 +7,30 @@ from enum import Enum
 
 from decision_server.decisions import JsonValue
 from decision_server.errors import Refusal
-from decision_server.wire.shapes import type_name
+from decision_server.wire.shapes import as_object
 
 
 class Dialect(Enum):
-    """The dialects this server answers."""
+    """The dialects this server answers. Values stand in the log."""
 
     DECISION = "decision"
     DECISIONS = "decisions"
+    SYSTEM_ONE = "systemone"
+    OPENAI_DECISIONS = "openai-decisions"
 
 
-_OF_OTHERS = {  # the telling key of a dialect that this server does not answer → its name
-    "questions": "System One or OpenAI Decisions",
-    "messages": "chat completions",
+# The routes, and the one dialect of a route that has only one; elsewhere the keys tell.
+ROUTES: dict[str, Dialect | None] = {
+    "/invocations": None,
+    "/v1/decisions": None,
+    "/v1/systemone": Dialect.SYSTEM_ONE,
 }
+
+_TELLING = ("decision", "decisions", "questions", "messages")
+_NEEDED = (
+    "send exactly one of `decision`, `decisions`, `questions` as an object with `state` (System One) and `questions` "
+    "as a list with `input` (OpenAI Decisions)"
+)
 _JSON_LIKE = frozenset({"application/json", "text/json", "application/octet-stream"})
 
 
@@ -35,32 +45,37 @@ def check_media_type(content_type: str | None) -> None:
     raise Refusal("unsupported_media_type", f"Content-Type: {media_type[:100]!r}; {hint}send application/json")
 
 
-def check_content_encoding(content_encoding: str | None) -> None:
-    encoding = (content_encoding or "identity").strip().lower()
-    if encoding != "identity":
-        raise Refusal(
-            "unsupported_media_type", f"Content-Encoding: {encoding[:100]!r}; send the body without a content encoding"
-        )
+def dialect_of(value: JsonValue, route: str) -> tuple[Dialect, Mapping[str, JsonValue]]:
+    """The dialect and the body as an object. route: a key of ROUTES. Raises Refusal that names the keys seen."""
+    body = as_object(value, ())
+    if (only := ROUTES[route]) is not None:
+        return only, body
+    told = [key for key in _TELLING if key in body]
+    match told:
+        case ["decision"]:
+            return Dialect.DECISION, body
+        case ["decisions"]:
+            return Dialect.DECISIONS, body
+        case ["questions"]:
+            return _of_questions(body), body
+        case [] if "input" in body:
+            return Dialect.OPENAI_DECISIONS, body
+        case ["messages"]:
+            raise Refusal(
+                "unsupported_dialect",
+                "the body has the key 'messages' of chat completions, which this server does not answer",
+                place=("messages",),
+            )
+    keys = ", ".join(repr(key[:40]) for key in list(body)[:10]) or "no keys"
+    problem = "more than one dialect" if told else "no known dialect"
+    raise Refusal("unknown_dialect", f"the body has {keys}: {problem}; {_NEEDED}")
 
 
-def dialect_of(value: JsonValue) -> tuple[Dialect, Mapping[str, JsonValue]]:
-    """The dialect and the body as an object. Raises Refusal that names the keys seen."""
-    if not isinstance(value, Mapping):
-        raise Refusal(
-            "wrong_type", f"the body is {type_name(value)}; an object with `decision` or `decisions` is needed"
-        )
-    own = [dialect for dialect in Dialect if dialect.value in value]
-    others = [key for key in _OF_OTHERS if key in value]
-    if len(own) == 1 and not others:
-        return own[0], value
-    if len(others) == 1 and not own:
-        name = _OF_OTHERS[others[0]]
-        raise Refusal(
-            "unsupported_dialect",
-            f"the body has the key {others[0]!r} of {name}, which is not supported by this server; "
-            "send `decision` or `decisions`",
-            field=others[0],
-        )
-    keys = ", ".join(repr(key[:40]) for key in list(value)[:10]) or "no keys"
-    told = "more than one dialect" if own or others else "no known dialect"
-    raise Refusal("unknown_dialect", f"the body has {keys}: {told}; send exactly one of `decision` and `decisions`")
+def _of_questions(body: Mapping[str, JsonValue]) -> Dialect:
+    """Of a body with `questions`: its type tells, and where it is neither, what stands beside it."""
+    questions = body["questions"]
+    if isinstance(questions, Mapping):
+        return Dialect.SYSTEM_ONE
+    if isinstance(questions, list) or "state" not in body:
+        return Dialect.OPENAI_DECISIONS
+    return Dialect.SYSTEM_ONE

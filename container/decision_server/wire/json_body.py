@@ -13,6 +13,7 @@ import re
 
 from decision_server.decisions import JsonValue
 from decision_server.errors import Refusal
+from decision_server.places import Place, named
 
 MAX_DEPTH = 64
 MAX_INTEGER_DIGITS = 308  # as many as the largest float has; longer ones would not survive most JSON readers
@@ -44,7 +45,7 @@ def parse(body: bytes) -> JsonValue:
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         raise Refusal("not_json", f"the body is not JSON: {error.msg} at {place}") from error
-    _check(value, "")
+    _check(value, ())
     return value
 
 
@@ -77,40 +78,37 @@ def _integer(digits: str) -> int:
     return int(digits)
 
 
-def _check(value: JsonValue, place: str) -> None:
+def _check(value: JsonValue, place: Place) -> None:
     """Refuses what JSON's grammar lets through. Recursion is bounded by MAX_DEPTH."""
     if isinstance(value, str):
         _check_text(value, place)
     elif isinstance(value, float):
         if not math.isfinite(value):
-            raise Refusal(
-                "not_finite", f"{place or 'the body'}: {value}; only finite numbers are allowed", field=place or None
-            )
+            raise Refusal("not_finite", f"{named(place)}: {value}; only finite numbers are allowed", place=place)
     elif isinstance(value, dict):
         if isinstance(value, _RepeatedKey):
             raise Refusal(
                 "repeated_key",
-                f"{place or 'the body'}: the key {shown(value.key)} stands more than once; send each key once",
-                field=place or None,
+                f"{named(place)}: the key {shown(value.key)} stands more than once; send each key once",
+                place=place,
             )
         for key, inner in value.items():
-            _check_text(key, f"a key of {place or 'the body'}", field=place)
-            name = key if len(key) <= 60 else f"{key[:59]}…"
-            _check(inner, f"{place}.{name}" if place else name)
+            _check_text(key, place, of="a key of ")
+            _check(inner, (*place, key))
     elif isinstance(value, list):
         for index, inner in enumerate(value):
-            _check(inner, f"{place}[{index}]")
+            _check(inner, (*place, index))
 
 
-def _check_text(text: str, place: str, *, field: str | None = None) -> None:
+def _check_text(text: str, place: Place, *, of: str = "") -> None:
     if text.isascii():
         return
     for position, character in enumerate(text):
         if "\ud800" <= character <= "\udfff":
             raise Refusal(
                 "lone_surrogate",
-                f"{place or 'the body'}: lone surrogate U+{ord(character):04X} at {position}; send valid Unicode",
-                field=(place if field is None else field) or None,
+                f"{of}{named(place)}: lone surrogate U+{ord(character):04X} at {position}; send valid Unicode",
+                place=place,
             )
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from decision_server.decisions import JsonValue
+from decision_server.decisions import JsonValue, State
 from decision_server.errors import Refusal
+from decision_server.places import Place, named, spelled
 from decision_server.wire.json_body import shown
 
 
@@ -22,29 +23,55 @@ def type_name(value: JsonValue) -> str:
     return "an object" if isinstance(value, Mapping) else "a list"
 
 
-def as_object(value: JsonValue, place: str) -> Mapping[str, JsonValue]:
+def as_object(value: JsonValue, place: Place) -> Mapping[str, JsonValue]:
     if not isinstance(value, Mapping):
         raise _wrong_type(place, value, "an object")
     return value
 
 
-def as_list(value: JsonValue, place: str) -> Sequence[JsonValue]:
+def as_list(value: JsonValue, place: Place) -> Sequence[JsonValue]:
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise _wrong_type(place, value, "a list")
     return value
 
 
-def as_text(value: JsonValue, place: str) -> str:
+def as_text(value: JsonValue, place: Place) -> str:
     """A non-empty string."""
     if not isinstance(value, str):
         raise _wrong_type(place, value, "a string")
     if not value:
-        raise Refusal("bad_value", f"{place}: an empty string; give at least one character", field=place)
+        raise Refusal("bad_value", f"{spelled(place)}: an empty string; give at least one character", place=place)
     return value
 
 
+def as_state(value: JsonValue, place: Place) -> State:
+    """The evidence: a string, an object or a list, not empty."""
+    given = _structure(value, place)
+    if not given:
+        raise Refusal(
+            "bad_value",
+            f"{named(place)}: {type_name(value)} that is empty; give the evidence to decide on",
+            place=place,
+        )
+    return given
+
+
+def as_content(value: JsonValue, place: Place) -> State | None:
+    """Instructions or a description: text, or JSON where a caller has structure. None where null or empty: nothing is
+    said there."""
+    return None if value is None else _structure(value, place) or None
+
+
+def has_fields(given: Mapping[str, JsonValue], place: Place, names: Collection[str]) -> None:
+    """Refuses a field that is missing, by name."""
+    for name in names:
+        if name not in given:
+            missing = (*place, name)
+            raise Refusal("missing_field", f"{spelled(missing)}: missing; it is required", place=missing)
+
+
 def fields(
-    given: Mapping[str, JsonValue], place: str, *, required: Collection[str], optional: Collection[str] = ()
+    given: Mapping[str, JsonValue], place: Place, *, required: Collection[str], optional: Collection[str] = ()
 ) -> None:
     """Refuses a field that is missing and every field that is not known, by name."""
     for name in given:
@@ -52,37 +79,38 @@ def fields(
             known = ", ".join([*required, *optional])
             raise Refusal(
                 "unknown_field",
-                f"{place or 'the body'}: unknown field {shown(name)}; known are {known}; remove it or correct its name",
-                field=inside(place, name[:60]),
+                f"{named(place)}: unknown field {shown(name)}; known are {known}; remove it or correct its name",
+                place=(*place, name),
             )
-    for name in required:
-        if name not in given:
-            missing = inside(place, name)
-            raise Refusal("missing_field", f"{missing}: missing; it is required", field=missing)
+    has_fields(given, place, required)
 
 
-def inside(place: str, name: str) -> str:
-    """The place of a field of the object at `place`; the body itself is the empty place."""
-    return f"{place}.{name}" if place else name
-
-
-def unique(names: Sequence[str], place: str, of: str) -> None:
+def unique(names: Sequence[str], place: Place, of: str) -> None:
     """Refuses a name that stands twice in `names`, the ids of the list at `place`. Compared by code point."""
     first: dict[str, int] = {}
     for index, name in enumerate(names):
         if name in first:
             raise Refusal(
                 "bad_value",
-                f"{place}[{index}].id: {shown(name)} is also the id of {place}[{first[name]}]; {of} ids must be unique",
-                field=f"{place}[{index}].id",
+                f"{spelled((*place, index, 'id'))}: {shown(name)} is also the id of {spelled((*place, first[name]))}; "
+                f"{of} ids must be unique",
+                place=(*place, index, "id"),
             )
         first[name] = index
 
 
-def count(number: int, place: str, *, least: int, most: int, context: str = "") -> None:
+def count(number: int, place: Place, *, least: int, most: int, context: str = "") -> None:
     if not least <= number <= most:
-        raise Refusal("bad_value", f"{place}: {number} given{context}; {least} to {most} allowed", field=place)
+        raise Refusal("bad_value", f"{spelled(place)}: {number} given{context}; {least} to {most} allowed", place=place)
 
 
-def _wrong_type(place: str, value: JsonValue, wanted: str) -> Refusal:
-    return Refusal("wrong_type", f"{place}: {type_name(value)} ({shown(value)}); {wanted} is needed", field=place)
+def _structure(value: JsonValue, place: Place) -> State:
+    if value is None or isinstance(value, (bool, int, float)):
+        raise _wrong_type(place, value, "a string, an object or a list")
+    return value
+
+
+def _wrong_type(place: Place, value: JsonValue, wanted: str) -> Refusal:
+    return Refusal(
+        "wrong_type", f"{named(place)}: {type_name(value)} ({shown(value)}); {wanted} is needed", place=place
+    )
