@@ -34,6 +34,12 @@ def test_no_family_is_for_both_targets_and_each_nvme_family_is_for_one() -> None
     assert {each for each in CPU_FAMILIES if each.endswith("d")} <= LOCAL_NVME_FAMILIES
 
 
+def test_every_type_that_sagemaker_hosts_on_is_read_as_one() -> None:
+    model = botocore.session.get_session().get_service_model("sagemaker")
+    types = model.shape_for("ProductionVariantInstanceType").enum  # type: ignore[attr-defined]
+    assert [each for each in types if family_of(each) is None] == []
+
+
 def test_a_type_is_a_family_and_a_size() -> None:
     assert [processor_of(f"ml.{each}") for each in ("c6i.2xlarge", "g6e.xlarge", "p6-b200.48xlarge")] == [
         "cpu",

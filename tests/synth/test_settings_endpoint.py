@@ -69,6 +69,11 @@ def test_an_asynchronous_endpoint_may_scale_to_nothing() -> None:
     assert endpoint.scaling.minimum == 0
 
 
+def test_a_bulk_job_may_hold_a_hundred_megabytes_at_once() -> None:
+    engine = {"max_body_bytes": 2**21}
+    assert endpoint_of(with_tables(least(), bulk={"max_concurrent_transforms": 50}, engine=engine)).bulk is not None
+
+
 def test_an_update_rolls_where_two_instances_are_left() -> None:
     rolling = {"rolling": {"batch_percent": 5, "bake_seconds": 0}}
     assert endpoint_of(with_tables(least(), hosting=PAIR, update=rolling)).update == Rolling(

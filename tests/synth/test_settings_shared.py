@@ -156,6 +156,26 @@ def test_what_cannot_be_shared_is_refused_by_name(tables: dict[str, Any], expect
     assert refusal(least() | tables).startswith(expected)
 
 
+def test_as_much_as_aws_allows_is_accepted() -> None:
+    subnets = [f"subnet-{number:08x}" for number in range(16)]
+    groups = [f"sg-{number:08x}" for number in range(5)]
+    emails = [f"{number}@example.com" for number in range(10)]
+    environment = read(
+        least()
+        | {
+            "network": {"vpc_id": "vpc-01234567", "subnet_ids": subnets, "security_group_ids": groups},
+            "keys": {"data": "arn:aws:kms:eu-west-1:012345678901:key/mrk-" + "0123456789abcdef" * 2},
+            "notifications": {"emails": [f"{number}@example.com" for number in range(100)]},
+            "budget": {"monthly_usd": 10_000_000, "emails": emails},
+        }
+    )
+    assert environment.network == Network(
+        vpc_id="vpc-01234567", subnet_ids=tuple(subnets), security_group_ids=tuple(groups)
+    )
+    assert environment.budget == Budget(monthly_usd=10_000_000, emails=tuple(emails))
+    assert len(environment.notifications.emails) == 100
+
+
 def test_41_tags_are_more_than_fit() -> None:
     assert "; 41 tags; 40 at most allowed" in refusal(least() | {"tags": {f"k{each}": "v" for each in range(41)}})
     assert len(read(least() | {"tags": {f"k{each}": "v" for each in range(40)}}).tags) == 40
