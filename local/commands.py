@@ -85,6 +85,11 @@ def _running(workspace: Workspace, port: int | None, console: Console) -> Runnin
             raise emulator_process.EmulatorError(
                 f"the emulator runs on port {found.port} already. Remedy: leave --port out, or take it down first"
             )
+        if found.image_mode is not None and os.environ.get(modes.SETTING) not in (None, found.image_mode):
+            raise emulator_process.EmulatorError(
+                f"{modes.SETTING}={os.environ[modes.SETTING]} is asked for, and the emulator that runs was started to"
+                f" build in mode {found.image_mode}. Remedy: leave it out, or take the emulator down first"
+            )
         console.step(f"the emulator runs already at {found.url}")
         return found
     chosen, note = choose_port(port)

@@ -15,6 +15,7 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from local.images import modes
 from local.workspace import Workspace
 
 START_SECONDS = 60.0
@@ -29,6 +30,7 @@ class EmulatorError(Exception):
 class RunningEmulator:
     pid: int
     port: int
+    image_mode: str | None = None  # that of its builds, fixed at its start; None: an older version wrote this file
 
     @property
     def url(self) -> str:
@@ -46,15 +48,21 @@ def find(workspace: Workspace) -> RunningEmulator | None:
     return emulator if _is_ours(workspace, emulator.pid) else None
 
 
-def start(workspace: Workspace, *, port: int, runner: str | None = None) -> RunningEmulator:
-    """Returns once it answers. Whatever an earlier emulator of this workspace left behind is removed first."""
+def start(workspace: Workspace, *, port: int, runner: str | None = None, enforce_iam: bool = False) -> RunningEmulator:
+    """Returns once it answers. Whatever an earlier emulator of this workspace left behind is removed first.
+
+    enforce_iam: requests are checked against the policies of who signs them.
+    """
     shutil.rmtree(workspace.state, ignore_errors=True)
     workspace.logs.mkdir(parents=True)
     log = workspace.logs / "emulator.log"
+    image_mode = modes.choose(os.environ).name
     command = [
         str(workspace.emulator_python), *_identity(workspace), str(workspace.cache),
         "--port", str(port), "--path", os.pathsep.join(map(str, workspace.tool_path)),
     ]  # fmt: skip
+    if enforce_iam:
+        command += ["--enforce-iam"]
     if runner:
         command += ["--runner", runner]
     with log.open("ab") as output:
@@ -67,7 +75,7 @@ def start(workspace: Workspace, *, port: int, runner: str | None = None) -> Runn
             start_new_session=True,  # a Ctrl-C at the terminal must not end it before the stacks are gone
         )
     _started[process.pid] = process
-    emulator = RunningEmulator(pid=process.pid, port=port)
+    emulator = RunningEmulator(pid=process.pid, port=port, image_mode=image_mode)
     _pid_file(workspace).write_text(json.dumps(asdict(emulator)))
     try:
         _await_answer(process, emulator, log)

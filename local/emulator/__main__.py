@@ -31,6 +31,7 @@ def main() -> None:
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--path", default="", help="folders put first on a build's PATH, separated by ':'")
     parser.add_argument("--runner", default="local.images:prepare", help="module:function that makes an image runnable")
+    parser.add_argument("--enforce-iam", action="store_true", help="check requests against IAM policies")
     arguments = parser.parse_args()
     settings = EmulatorSettings(
         port=arguments.port,
@@ -38,6 +39,7 @@ def main() -> None:
         cache=arguments.cache.resolve(),
         tool_path=tuple(Path(folder) for folder in arguments.path.split(os.pathsep) if folder),
         runner=arguments.runner,
+        enforce_iam=arguments.enforce_iam,
     )
     inherited = passed_on(os.environ)
     prepare_environment(settings)
@@ -70,6 +72,7 @@ def prepare_environment(settings: EmulatorSettings) -> None:
         GATEWAY_PORT=str(settings.port),
         MINISTACK_ACCOUNT_ID=ACCOUNT,
         MINISTACK_REGION=settings.region,
+        AUTH=str(settings.enforce_iam).lower(),
         # The provider asks 720 times, every 5 s of Step Functions' time: 24 minutes here, and no build may take longer.
         SFN_WAIT_SCALE="0.4",
         TMPDIR=str(temporary),

@@ -24,6 +24,7 @@ from local.emulator.buildspec import Buildspec, Phase
 from local.emulator.leashed_process import LeashedProcess
 from local.emulator.log_sink import LineWriter, LogSink
 from local.emulator.model_data import OpenObject
+from local.emulator.role_sessions import Credentials
 from local.emulator.scope import Scope
 
 GRACE_SECONDS = 5.0
@@ -37,7 +38,8 @@ class BuildTools:
     tool_path: tuple[Path, ...]
     url: str
     cache: Path
-    open_object: OpenObject
+    open_as: Callable[[str, str], OpenObject]
+    credentials: Credentials
     secret: ReadSecret
     log_writer: Callable[[Scope, str, str], LineWriter]
 
@@ -92,7 +94,10 @@ class BuildRun:
 
     def _prepare(self) -> None:
         self._spec = build_source.fetch(
-            self._project.get("source") or {}, self._folder, self._source, self._tools.open_object
+            self._project.get("source") or {},
+            self._folder,
+            self._source,
+            self._tools.open_as(self._project["serviceRole"], "AWSCodeBuild"),
         )
         try:
             env = build_environment.compose(
@@ -101,6 +106,7 @@ class BuildRun:
                 declared=self._project.get("environment", {}).get("environmentVariables") or [],
                 base={**self._tools.base_env, "TMPDIR": str(self._temporary())},
                 scope=self._scope,
+                credentials=self._tools.credentials(self._project["serviceRole"], "AWSCodeBuild"),
                 url=self._tools.url,
                 source=self._source,
                 tool_path=self._tools.tool_path,

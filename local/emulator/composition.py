@@ -12,8 +12,10 @@ from local.emulator import (
     ecr_public,
     host,
     host_builds,
+    host_iam,
     host_monitoring,
     launch,
+    role_sessions,
     scaling_service,
     scaling_types,
     transform_launch,
@@ -23,6 +25,7 @@ from local.emulator.codebuild_service import BuildTools, CodeBuildService
 from local.emulator.control_plane import ControlPlane
 from local.emulator.endpoints import EndpointManager
 from local.emulator.launch import ContainerTools, RunnableImage
+from local.emulator.model_data import OpenObject
 from local.emulator.objects import Objects
 from local.emulator.sagemaker_service import PATTERNS, SERVICE, SageMakerService
 from local.emulator.scaling_service import ScalingService
@@ -35,9 +38,16 @@ def install(settings: EmulatorSettings, inherited: dict[str, str]) -> Callable[[
     """Adds every plug-in to ministack. Returns what ends all that they started."""
     host.require_known_ministack()
     objects = Objects(settings)
+    credentials = (
+        role_sessions.sessions_of(host_iam.register_session) if settings.enforce_iam else role_sessions.of_the_account
+    )
+
+    def open_as(role_arn: str, session: str) -> OpenObject:
+        return objects.acting_with(credentials(role_arn, session)).open
+
     tools = ContainerTools(
         prepare=_prepare(settings),
-        open_object=objects.open,
+        open_as=open_as,
         log_writer=host_builds.log_writer,
         work=settings.state / "endpoints",
         logs=settings.logs,
@@ -72,6 +82,7 @@ def install(settings: EmulatorSettings, inherited: dict[str, str]) -> Callable[[
     host_monitoring.install_alarms()
     host.install_blocking_types()
     host.install_content_types()
+    host_iam.install()
     builds = CodeBuildService(
         host_builds.BuildRegistry(),
         BuildTools(
@@ -82,7 +93,8 @@ def install(settings: EmulatorSettings, inherited: dict[str, str]) -> Callable[[
             tool_path=settings.tool_path,
             url=settings.url,
             cache=settings.cache,
-            open_object=objects.open,
+            open_as=open_as,
+            credentials=credentials,
             secret=objects.secret,
             log_writer=host_builds.log_writer,
         ),

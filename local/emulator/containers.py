@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import shutil
 import socket
@@ -25,12 +26,22 @@ class Container:
     """A running, healthy container. Made by `launch`; a process that dies later is started again, as SageMaker does."""
 
     def __init__(
-        self, *, command: Sequence[str], env: Mapping[str, str], cwd: Path, folder: Path, sink: LogSink
+        self,
+        *,
+        command: Sequence[str],
+        env: Mapping[str, str],
+        cwd: Path,
+        folder: Path,
+        sink: LogSink,
+        release: Callable[[], None],
     ) -> None:
+        """release: called once, when the container has stopped for good."""
         self.sink = sink
         self.log_group = ""
         self.log_stream = ""
         self._command, self._env, self._cwd, self._folder = command, env, cwd, folder
+        self._release = contextlib.ExitStack()
+        self._release.callback(release)
         self._stopping = threading.Event()
         self._start()
 
@@ -88,6 +99,7 @@ class Container:
         self._stopping.set()
         self._process.end()
         shutil.rmtree(self._folder, ignore_errors=True)
+        self._release.close()
         self.sink.close()
 
 

@@ -27,14 +27,18 @@ class RunnableImage(Protocol):
     def env(self) -> Mapping[str, str]: ...
     @property
     def cwd(self) -> Path: ...
+    @property
+    def release(self) -> Callable[[], None]: ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class ContainerTools:
-    """What a container needs of its surroundings. prepare: image by digest → how to run it; may take minutes."""
+    """What a container needs of its surroundings. prepare: image by digest → how to run it; may take minutes.
+    open_as: role ARN, session name → reads S3 with the rights of that role.
+    """
 
     prepare: Callable[[str], RunnableImage]
-    open_object: OpenObject
+    open_as: Callable[[str, str], OpenObject]
     log_writer: Callable[[Scope, str, str], LineWriter]
     work: Path
     logs: Path
@@ -80,22 +84,28 @@ def start(
     group, stream = place.group, place.stream
     sink = LogSink(path=place.file, also=tools.log_writer(scope, group, stream))
     folder = tools.work / place.instance
+    image: RunnableImage | None = None
     try:
         image = tools.prepare(plan.image)
         if plan.model_data_url:
-            unpack(plan.model_data_url, folder, tools.open_object)
+            unpack(plan.model_data_url, folder, tools.open_as(plan.role_arn, "SageMaker"))
         else:
             folder.mkdir(parents=True)
         env = {**tools.base_env, **image.env, "DECISION_HOST": "127.0.0.1", "DECISION_MODEL_PATH": str(folder)}
         container = Container(
-            command=image.command, env={**env, **plan.environment}, cwd=image.cwd, folder=folder, sink=sink
+            command=image.command,
+            env={**env, **plan.environment},
+            cwd=image.cwd,
+            folder=folder,
+            sink=sink,
+            release=image.release,
         )
     except ModelDataError as error:
-        _give_up(sink, folder)
+        _give_up(sink, folder, image)
         raise LaunchError(str(error)) from error
     except Exception as error:
         sink.write(f"[emulator] {type(error).__name__}: {error}")
-        _give_up(sink, folder)
+        _give_up(sink, folder, image)
         raise LaunchError(f"The image {plan.image} cannot be run here: {error}") from error
     container.log_group, container.log_stream = group, stream
     try:
@@ -110,6 +120,8 @@ def start(
     return container
 
 
-def _give_up(sink: LogSink, folder: Path) -> None:
+def _give_up(sink: LogSink, folder: Path, image: RunnableImage | None) -> None:
     sink.close()
+    if image is not None:
+        image.release()
     shutil.rmtree(folder, ignore_errors=True)

@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import IO, Any
 
 import boto3
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
+from local.emulator import role_sessions
 from local.emulator.model_data import split_s3_url
 from local.emulator.settings import EmulatorSettings
 
 
 class Objects:
-    def __init__(self, settings: EmulatorSettings) -> None:
+    """With the rights of the account, or of whose `credentials` (AWS_ variables) are given."""
+
+    def __init__(
+        self, settings: EmulatorSettings, credentials: Mapping[str, str] = role_sessions.ACCOUNT_CREDENTIALS
+    ) -> None:
+        self._settings, self._credentials = settings, credentials
         self._url, self._region = settings.url, settings.region
+
+    def acting_with(self, credentials: Mapping[str, str]) -> Objects:
+        return Objects(self._settings, credentials)
 
     def _client(self, service: str) -> Any:
         return boto3.client(
             service,  # type: ignore[call-overload,unused-ignore]
             endpoint_url=self._url,
             region_name=self._region,
-            aws_access_key_id="testing",
-            aws_secret_access_key="testing",
+            aws_access_key_id=self._credentials["AWS_ACCESS_KEY_ID"],
+            aws_secret_access_key=self._credentials["AWS_SECRET_ACCESS_KEY"],
+            aws_session_token=self._credentials.get("AWS_SESSION_TOKEN"),
             config=Config(retries={"max_attempts": 1}, s3={"addressing_style": "path"}),
         )
 

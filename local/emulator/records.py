@@ -42,6 +42,7 @@ class VariantPlan:
     instance_count: int
     weight: float
     instance_type: str
+    role_arn: str
 
 
 @dataclass(kw_only=True)

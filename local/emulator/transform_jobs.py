@@ -194,6 +194,7 @@ def _container_plan(request: dict[str, Any], find_model: FindModel) -> VariantPl
         instance_count=int(request["TransformResources"]["InstanceCount"]),
         weight=1.0,
         instance_type=request["TransformResources"]["InstanceType"],
+        role_arn=model.request["ExecutionRoleArn"],
     )
 
 

@@ -57,6 +57,7 @@ def plan(variant: dict[str, Any], find_model: FindModel) -> VariantPlan:
         instance_count=int(variant.get("InitialInstanceCount", 1)),
         weight=float(variant.get("InitialVariantWeight", 1.0)),
         instance_type=first.get("InstanceType", variant.get("InstanceType", "serverless")),
+        role_arn=model.request["ExecutionRoleArn"],
     )
 
 

@@ -5,6 +5,7 @@ real thing.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ class FakeImage:
     command: list[str]
     cwd: Path
     env: dict[str, str] = field(default_factory=dict)
+    release: Callable[[], None] = lambda: None
 
 
 def prepare(image_uri: str, *, endpoint_url: str, cache_dir: Path) -> Any:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from local.emulator import role_sessions
 from local.emulator.build_runner import BuildRun, BuildTools
 from local.emulator.scope import Scope
 from tests.local.conftest import Emulated, eventually
@@ -296,7 +297,8 @@ def run_alone(folder: Path, write: Callable[[str], None], *, commands: list[str]
         tool_path=(),
         url="http://127.0.0.1:1",
         cache=folder,
-        open_object=nothing,
+        open_as=lambda role, session: nothing,
+        credentials=role_sessions.of_the_account,
         secret=nothing,
         log_writer=lambda scope, group, stream: locked,
     )
@@ -311,6 +313,7 @@ def run_alone(folder: Path, write: Callable[[str], None], *, commands: list[str]
     project = {
         "source": {"type": "NO_SOURCE", "buildspec": spec({"build": {"commands": commands}})},
         "timeoutInMinutes": minutes,
+        "serviceRole": "arn:aws:iam::123456789012:role/build",
     }
     BuildRun(tools, Scope(account="123456789012", region="us-east-1"), project, build).run()
     return build

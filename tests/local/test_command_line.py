@@ -12,7 +12,10 @@ import pytest
 from local import commands, emulator_process
 from local.__main__ import main
 from local.console import Console
+from local.images import modes
 from local.workspace import CHECKOUT, Workspace, WorkspaceError
+
+HAS_BUILDAH = modes.obstacle_to_buildah() is None
 
 
 @pytest.fixture
@@ -99,3 +102,15 @@ def test_a_reader_that_leaves_early_is_no_error_and_does_not_stop_the_work() -> 
         finally:
             os.close(write)
         assert (ended.returncode, ended.stderr) == (code, "")
+
+
+def test_an_image_mode_that_the_running_emulator_was_not_started_with_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    running = emulator_process.RunningEmulator(pid=1, port=4566, image_mode="venv" if HAS_BUILDAH else "buildah")
+    monkeypatch.setattr(emulator_process, "find", lambda workspace: running)
+    monkeypatch.setenv("LOCAL_IMAGE_MODE", "buildah" if HAS_BUILDAH else "venv")
+    assert main(["--state", "tests-mode", "up"]) == 1
+    said = capsys.readouterr().err
+    assert "the emulator that runs was started to build in mode" in said
+    assert "Remedy: leave it out, or take the emulator down first" in said
