@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from aws_cdk import ArnFormat, Aws, Stack
+from aws_cdk import ArnFormat, Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_logs as logs
 from constructs import Construct
@@ -17,9 +17,8 @@ from constructs import Construct
 from stacks.endpoint_objects import EndpointObjects
 from stacks.network import VpcAccess
 from stacks.settings import Keys
-from stacks.statements import allow, may_log, may_read_below, may_use_data_key, role_for
+from stacks.statements import NOTHING_NARROWER, allow, may_log, may_read_below, may_use_data_key, role_for
 
-_NOTHING_NARROWER = "IAM knows no resource for this call"
 _OWN_OBJECTS = "Below the prefix of this one endpoint, where callers and SageMaker name the objects"
 
 
@@ -72,7 +71,7 @@ def execution_role(
     allow(
         role, ["ecr:BatchCheckLayerAvailability", "ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer"], [repository_arn]
     )
-    allow(role, ["ecr:GetAuthorizationToken"], ["*"], why_wildcard=_NOTHING_NARROWER)
+    allow(role, ["ecr:GetAuthorizationToken"], ["*"], why_wildcard=NOTHING_NARROWER)
     may_log(role, log_group, "logs:DescribeLogStreams")
     namespaces = ["/aws/sagemaker/Endpoints"]
     if uses.bulk:
@@ -83,7 +82,7 @@ def execution_role(
         role,
         ["cloudwatch:PutMetricData"],
         ["*"],
-        why_wildcard=_NOTHING_NARROWER,
+        why_wildcard=NOTHING_NARROWER,
         conditions={"StringEquals": {"cloudwatch:namespace": namespaces}},
     )
     if rollback_alarm_names:
@@ -91,7 +90,7 @@ def execution_role(
         allow(role, ["cloudwatch:DescribeAlarms"], [_alarm_arn(role, each) for each in rollback_alarm_names])
     _may_use_objects(role, bucket_arn, objects, uses)
     if vpc is not None:
-        _may_join_vpc(role, vpc)
+        vpc.allow_joining(role)
     if keys.data is not None:
         may_use_data_key(role, keys.data, writes=uses.asynchronous or uses.capture or uses.bulk)
     if keys.volume is not None:
@@ -120,43 +119,6 @@ def _may_use_objects(role: iam.Role, bucket_arn: str, objects: EndpointObjects, 
             [f"{bucket_arn}/{prefix}*" for prefix in outputs],
             why_wildcard=_OWN_OBJECTS,
         )
-
-
-def _may_join_vpc(role: iam.Role, vpc: VpcAccess) -> None:
-    """The calls that SageMaker documents for VpcConfig. Those that change something are bound to the given subnets."""
-
-    def arn(kind: str, name: str, *, account: str) -> str:
-        return Stack.of(role).format_arn(service="ec2", account=account, resource=kind, resource_name=name)
-
-    interfaces = arn("network-interface", "*", account=Aws.ACCOUNT_ID)
-    # A shared VPC belongs to another account. The ids are unique, whoever owns them.
-    subnets = [arn("subnet", each, account="*") for each in vpc.subnet_ids]
-    groups = [arn("security-group", each, account="*") for each in vpc.security_group_ids]
-    unknown = "SageMaker makes and removes interfaces whose ids nobody knows before, in the given subnets only"
-    allow(role, ["ec2:CreateNetworkInterface"], [interfaces, *subnets, *groups], why_wildcard=unknown)
-    allow(
-        role,
-        [
-            "ec2:CreateNetworkInterfacePermission",
-            "ec2:DeleteNetworkInterface",
-            "ec2:DeleteNetworkInterfacePermission",
-        ],
-        [interfaces],
-        why_wildcard=unknown,
-        conditions={"ArnEquals": {"ec2:Subnet": subnets}},
-    )
-    allow(
-        role,
-        [
-            "ec2:DescribeDhcpOptions",
-            "ec2:DescribeNetworkInterfaces",
-            "ec2:DescribeSecurityGroups",
-            "ec2:DescribeSubnets",
-            "ec2:DescribeVpcs",
-        ],
-        ["*"],
-        why_wildcard=_NOTHING_NARROWER,
-    )
 
 
 def _may_log_transform_jobs(role: iam.Role) -> None:

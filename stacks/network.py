@@ -1,11 +1,16 @@
-"""The endpoint's place in a VPC that is there already. Nothing is looked up: synth needs no account."""
+"""The endpoint's place in a VPC that is there already, and the right to take it. Nothing is looked up: synth needs no
+account.
+"""
 
 from __future__ import annotations
 
+from aws_cdk import Aws, Stack
 from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from stacks.settings import Network
+from stacks.statements import NOTHING_NARROWER, allow
 
 
 class VpcAccess(Construct):
@@ -36,3 +41,39 @@ class VpcAccess(Construct):
                 ],
             )
             self.security_group_ids = [group.attr_group_id]
+
+    def allow_joining(self, role: iam.Role) -> None:
+        """The calls that SageMaker documents for VpcConfig; what changes something is bound to the given subnets."""
+
+        def arn(kind: str, name: str, *, account: str) -> str:
+            return Stack.of(role).format_arn(service="ec2", account=account, resource=kind, resource_name=name)
+
+        interfaces = arn("network-interface", "*", account=Aws.ACCOUNT_ID)
+        # A shared VPC belongs to another account. The ids are unique, whoever owns them.
+        subnets = [arn("subnet", each, account="*") for each in self.subnet_ids]
+        groups = [arn("security-group", each, account="*") for each in self.security_group_ids]
+        unknown = "SageMaker makes and removes interfaces whose ids nobody knows before, in the given subnets only"
+        allow(role, ["ec2:CreateNetworkInterface"], [interfaces, *subnets, *groups], why_wildcard=unknown)
+        allow(
+            role,
+            [
+                "ec2:CreateNetworkInterfacePermission",
+                "ec2:DeleteNetworkInterface",
+                "ec2:DeleteNetworkInterfacePermission",
+            ],
+            [interfaces],
+            why_wildcard=unknown,
+            conditions={"ArnEquals": {"ec2:Subnet": subnets}},
+        )
+        allow(
+            role,
+            [
+                "ec2:DescribeDhcpOptions",
+                "ec2:DescribeNetworkInterfaces",
+                "ec2:DescribeSecurityGroups",
+                "ec2:DescribeSubnets",
+                "ec2:DescribeVpcs",
+            ],
+            ["*"],
+            why_wildcard=NOTHING_NARROWER,
+        )

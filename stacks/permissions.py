@@ -11,7 +11,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from stacks.statements import allow, may_log, may_use_data_key, role_for
+from stacks.statements import NOTHING_NARROWER, allow, may_log, may_use_data_key, role_for
 
 _ANY_SOURCE = "The zip files of builds, named by their hash; an older one is read when an update is rolled back"
 _ANY_RESULT = "Results and archives are named by hashes that nobody knows before the build"
@@ -72,7 +72,7 @@ def image_build_role(
         role,
         ["ecr:GetAuthorizationToken", "ecr-public:GetAuthorizationToken", "sts:GetServiceBearerToken"],
         ["*"],
-        why_wildcard="IAM knows no resource for the calls that hand out tokens",
+        why_wildcard=NOTHING_NARROWER,
     )
     may_log(role, log_group)
     if data_key_arn is not None:

@@ -12,6 +12,7 @@ from constructs import Construct
 
 from stacks.acknowledgements import acknowledge_wildcards
 
+NOTHING_NARROWER = "IAM knows no resource for this call"
 Conditions: TypeAlias = "Mapping[str, Mapping[str, str | list[str]]]"
 
 
