@@ -1,11 +1,13 @@
 """Reads the engine's settings and turns them into the decision container's variables (docs/interfaces.md section 2).
 
 A setting that is left out is left to the container and the model's manifest, but for what goes with the default
-instances. Model path, host and port are SageMaker's.
+instances. Model path, host and port are SageMaker's. There is none for the API key: SageMaker lets callers in by IAM
+and hands no Authorization header on, and a secret has no place in a template.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from stacks.instance_types import Processor
@@ -33,6 +35,9 @@ _WORDS: Mapping[str, tuple[str, ...]] = {
         "direct-options-v1", "direct-options-v1-wide", "criterion-first-v1", "criterion-first-v1-wide", "likelihood-v1",
     ),
 }  # fmt: skip
+_ALIASES = "model_aliases"
+_ALIAS = re.compile(r"[^,\s](?:[^,]{0,58}[^,\s])?")
+_MOST_ALIASES = 16  # together within the 1,024 characters of a variable of a SageMaker Model
 # The names stand here again, because synth runs without the container's code; a test holds the two lists together.
 _LIKELIHOOD = ("likelihood", "likelihood-v1")
 # An asynchronous caller waits an hour at most.
@@ -43,15 +48,29 @@ def engine_variables(
     engine: Fields, *, target: Processor, defaults: Mapping[str, int], asynchronous: bool
 ) -> tuple[tuple[str, str], ...]:
     """DECISION_* variables by name, as SageMaker takes them: all strings. defaults: by setting."""
-    engine.closed(*_NUMBERS, *_WORDS)
+    engine.closed(*_NUMBERS, *_WORDS, _ALIASES)
     limits = {**_NUMBERS, "deadline_seconds": _ASYNCHRONOUS_DEADLINE} if asynchronous else _NUMBERS
     values = {key: str(value) for key, value in defaults.items()}
     values |= {key: str(engine.number(key, *limits[key])) for key in limits if engine.has(key)}
     values |= {key: engine.word(key, allowed) for key, allowed in _WORDS.items() if engine.has(key)}
+    if engine.has(_ALIASES):
+        values[_ALIASES] = ",".join(_aliases(engine))
     if {"readout", "prompt_version"} <= values.keys():
         _check_pair(engine, readout=values["readout"], prompt_version=values["prompt_version"])
     check_layers(engine, target=target)
     return tuple((f"DECISION_{key.upper()}", values[key]) for key in sorted(values))
+
+
+def _aliases(engine: Fields) -> tuple[str, ...]:
+    names = engine.texts(_ALIASES)
+    if not 1 <= len(names) <= _MOST_ALIASES or len(set(names)) != len(names):
+        raise engine.error(_ALIASES, f"1 to {_MOST_ALIASES} different names needed")
+    for index, each in enumerate(names):
+        if not _ALIAS.fullmatch(each):
+            raise engine.error(
+                _ALIASES, "1 to 128 characters needed, none of them a comma, no space around", index=index
+            )
+    return names
 
 
 def check_layers(engine: Fields, *, target: Processor) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from decision_server import choices
+from decision_server import choices, config
 from decision_server.model_errors import StartupFailure
 from stacks.settings import (
     BuiltImage,
@@ -121,17 +121,20 @@ def test_engine_settings_become_the_containers_variables() -> None:
     ]
 
 
-def test_every_engine_setting_is_a_variable_that_the_container_knows() -> None:
+# Of SageMaker, and a secret, which has no place in a template.
+NOT_SETTINGS = {"DECISION_MODEL_PATH", "DECISION_HOST", "DECISION_PORT", "DECISION_API_KEY"}
+
+
+def test_the_engine_settings_are_the_variables_that_the_container_knows() -> None:
     everything = {
-        "deadline_seconds": 50, "log_level": "info", "max_body_bytes": 1048576, "max_decisions": 64, "n_ctx": 4096,
-        "n_gpu_layers": 0, "n_threads": 8, "prefix_streams": 8, "prompt_version": "direct-options-v1", "queue_size": 64,
-        "read_timeout_seconds": 10, "readout": "letters",
+        "deadline_seconds": 50, "log_level": "info", "max_body_bytes": 1048576, "max_decisions": 64,
+        "model_aliases": ["router", "jev small"], "n_ctx": 4096, "n_gpu_layers": 0, "n_threads": 8, "prefix_streams": 8,
+        "prompt_version": "direct-options-v1", "queue_size": 64, "read_timeout_seconds": 10, "readout": "letters",
     }  # fmt: skip
-    table = (ROOT / "docs" / "interfaces.md").read_text()
-    variables = scoring(changed("dev", engine(**everything))).engine
-    for variable, _ in variables:
-        assert f"`{variable}`" in table
-    assert len(variables) == len(everything)
+    known = set(re.findall(r"^\| `(DECISION_[A-Z_]+)`", (ROOT / "docs" / "interfaces.md").read_text(), re.MULTILINE))
+    variables = dict(scoring(changed("dev", engine(**everything))).engine)
+    assert set(variables) == known - NOT_SETTINGS
+    assert config.load(variables).model_aliases == ("router", "jev small")
 
 
 def test_a_pinned_image_and_a_pinned_archive_replace_the_builds() -> None:
@@ -297,6 +300,13 @@ CASES: list[tuple[str, Change, str]] = [
         "engine.readout: 'words' given; one of letters, likelihood, letters-rotated needed",
     ),
     ("dev", engine(model_path="/tmp"), "engine.model_path: unknown; allowed here: deadline_seconds, "),
+    ("dev", engine(model_aliases=[]), "engine.model_aliases: [] given; 1 to 16 different names needed"),
+    (
+        "dev",
+        engine(model_aliases=["a", "b, c"]),
+        "engine.model_aliases[1]: 'b, c' given; 1 to 60 characters needed, no comma in them, no space around",
+    ),
+    ("dev", engine(model_aliases="a"), "engine.model_aliases: 'a' given; a list of strings is needed"),
     ("dev", engine(prompt_version="nope"), "engine.prompt_version: 'nope' given; one of direct-options-v1, "),
     (
         "dev",
