@@ -67,9 +67,7 @@ def _aliases(engine: Fields) -> tuple[str, ...]:
         raise engine.error(_ALIASES, f"1 to {_MOST_ALIASES} different names needed")
     for index, each in enumerate(names):
         if not _ALIAS.fullmatch(each):
-            raise engine.error(
-                _ALIASES, "1 to 128 characters needed, none of them a comma, no space around", index=index
-            )
+            raise engine.error(_ALIASES, "1 to 60 characters needed, no comma in them, no space around", index=index)
     return names
 
 
