@@ -59,7 +59,8 @@ def start(workspace: Workspace, *, port: int, runner: str | None = None, enforce
     image_mode = modes.choose(os.environ).name
     command = [
         str(workspace.emulator_python), *_identity(workspace), str(workspace.cache),
-        "--port", str(port), "--path", os.pathsep.join(map(str, workspace.tool_path)),
+        "--node-modules", str(workspace.node_modules), "--port", str(port),
+        "--path", os.pathsep.join(map(str, workspace.tool_path)),
     ]  # fmt: skip
     if enforce_iam:
         command += ["--enforce-iam"]

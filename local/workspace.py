@@ -51,7 +51,11 @@ class Workspace:
 
     @property
     def cdk(self) -> Path:
-        return self.tools / "node_modules" / ".bin" / "cdk"
+        return self.node_modules / ".bin" / "cdk"
+
+    @property
+    def node_modules(self) -> Path:
+        return self.tools / "node_modules"
 
     @property
     def environment_bin(self) -> Path:

@@ -30,6 +30,7 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, required=True, help="folder for what outlives it")
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--path", default="", help="folders put first on a build's PATH, separated by ':'")
+    parser.add_argument("--node-modules", type=Path, required=True, help="packages that Lambda's Node.js brings")
     parser.add_argument("--runner", default="local.images:prepare", help="module:function that makes an image runnable")
     parser.add_argument("--enforce-iam", action="store_true", help="check requests against IAM policies")
     arguments = parser.parse_args()
@@ -38,6 +39,7 @@ def main() -> None:
         state=arguments.state.resolve(),
         cache=arguments.cache.resolve(),
         tool_path=tuple(Path(folder) for folder in arguments.path.split(os.pathsep) if folder),
+        node_modules=arguments.node_modules,
         runner=arguments.runner,
         enforce_iam=arguments.enforce_iam,
     )
@@ -72,6 +74,7 @@ def prepare_environment(settings: EmulatorSettings) -> None:
         GATEWAY_PORT=str(settings.port),
         MINISTACK_ACCOUNT_ID=ACCOUNT,
         MINISTACK_REGION=settings.region,
+        NODE_PATH=str(settings.node_modules),
         AUTH=str(settings.enforce_iam).lower(),
         # The provider asks 720 times, every 5 s of Step Functions' time: 24 minutes here, and no build may take longer.
         SFN_WAIT_SCALE="0.4",

@@ -11,6 +11,7 @@ from local.emulator import (
     cloudformation_types,
     ecr_public,
     host,
+    host_buckets,
     host_builds,
     host_iam,
     host_monitoring,
@@ -83,6 +84,7 @@ def install(settings: EmulatorSettings, inherited: dict[str, str]) -> Callable[[
     host.install_blocking_types()
     host.install_content_types()
     host_iam.install()
+    host_buckets.keep_tags()
     builds = CodeBuildService(
         host_builds.BuildRegistry(),
         BuildTools(

@@ -1,5 +1,5 @@
-"""What the plug-ins need of ministack, in their own words. Only this module, `host_builds`,
-`host_monitoring` and `host_iam` know its insides.
+"""What the plug-ins need of ministack, in their own words. Only this module, `host_buckets`,
+`host_builds`, `host_monitoring` and `host_iam` know its insides.
 
 ministack has no plug-in interface, so this reaches into version 1.5.33, which `local/requirements.txt` pins exactly. An
 assumption that no longer holds ends the start, by name: see `require_known_ministack`.
@@ -16,7 +16,7 @@ from typing import Any
 
 import ministack.app as gateway  # type: ignore[import-not-found,unused-ignore]
 from ministack.core import concurrency, iam_actions, responses, router  # type: ignore[import-not-found,unused-ignore]
-from ministack.services import budgets, cloudwatch, codebuild, ecr, sts  # type: ignore[import-not-found,unused-ignore]
+from ministack.services import budgets, cloudwatch, codebuild, ecr, s3, sts  # type: ignore[import-not-found,unused-ignore]
 from ministack.services.cloudformation import (  # type: ignore[import-not-found,unused-ignore]
     provisioners,
     stacks,
@@ -155,6 +155,8 @@ def require_known_ministack() -> None:
             ("_log_sink", "_projects", "_builds", "_make_build_record", "_start_build", "_stop_build", "reset"),
         ),
         (ecr, ("_find_image",)),
+        (s3, ("_bucket_tags",)),
+        (provisioners, ("_STACK_TAG_PROPERTY",)),
         (sts, ("register_session",)),
         (iam_actions, ("extract_resource_arn",)),
         (provisioners, ("_cw_metric_alarm_record",)),

@@ -15,6 +15,7 @@ class EmulatorSettings:
     state: folder of this emulator alone; it holds logs, endpoints and builds and may be removed when the process ended.
     cache: folder that outlives it: images' environments, wheels.
     tool_path: folders put first on a build's PATH, in this order.
+    node_modules: what Lambda's Node.js brings beside a function's own code: the SDK.
     enforce_iam: whether requests are checked against the policies of who signs them.
     runner: `module:function` that turns an image into a command (see `containers.RunnableImage`).
     """
@@ -23,6 +24,7 @@ class EmulatorSettings:
     state: Path
     cache: Path
     tool_path: tuple[Path, ...]
+    node_modules: Path
     runner: str
     enforce_iam: bool
     region: str = "us-east-1"

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.local.cloudformation_stack import Stack
-from tests.local.conftest import ROLE, Hosted
+from tests.local.cloudformation_stack import Stack, template
+from tests.local.conftest import ROLE, Emulated, Hosted
 
 
 class HostedStack(Stack):
@@ -99,3 +99,18 @@ def test_a_model_with_a_literal_name_cannot_be_replaced(hosted: Hosted, stack: H
 def test_a_property_that_the_api_does_not_know_is_refused(hosted: Hosted, stack: HostedStack) -> None:
     assert stack.create(stack.template({}, Colour="red")) == "ROLLBACK_COMPLETE"
     assert "Encountered unsupported property Colour" in stack.reasons()
+
+
+def test_a_bucket_has_the_tags_of_its_template(emulated: Emulated, unique: str) -> None:
+    stack = Stack(emulated, unique)
+
+    def tags(value: str) -> dict[str, str]:
+        bucket = {"Type": "AWS::S3::Bucket", "Properties": {"Tags": [{"Key": "colour", "Value": value}]}}
+        change = stack.update if value == "blue" else stack.create
+        assert change(template({"Bucket": bucket})) == "complete", stack.reasons()
+        found = emulated.client("s3").get_bucket_tagging(Bucket=stack.ids()["Bucket"])["TagSet"]
+        return {each["Key"]: each["Value"] for each in found if not each["Key"].startswith("aws:")}
+
+    assert tags("red") == {"colour": "red"}
+    assert tags("blue") == {"colour": "blue"}
+    stack.delete()
