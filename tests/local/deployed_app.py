@@ -137,7 +137,7 @@ class App:
 
 
 def created_app(emulated: Emulated, root: Path) -> App:
-    """root: an empty folder for the copy."""
+    """root: a folder for the copy, which may be there or not."""
     for part in PARTS:
         shutil.copytree(CHECKOUT / part, root / part, ignore=shutil.ignore_patterns("__pycache__"))
     for file in FILES:
