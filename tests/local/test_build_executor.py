@@ -279,6 +279,15 @@ def test_a_build_leaves_no_files_behind(tmp_path: Path) -> None:
     assert list((tmp_path / "work").iterdir()) == []
 
 
+def test_what_a_build_s_tools_leave_in_the_temporary_folder_goes_with_it(tmp_path: Path) -> None:
+    lines: list[str] = []
+    build = run_alone(tmp_path, lines.append, commands=['echo "left=$(mktemp)"', "exit 1"], minutes=1)
+    assert build["buildStatus"] == "FAILED"
+    left = Path(next(line for line in lines if line.startswith("left="))[5:])
+    assert left.is_relative_to(tmp_path / "work")
+    assert not left.exists()
+
+
 def run_alone(folder: Path, write: Callable[[str], None], *, commands: list[str], minutes: float) -> Build:
     """One build without an emulator around it."""
     lock = threading.Lock()
