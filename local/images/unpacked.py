@@ -36,13 +36,14 @@ def unpacked(reference: Reference, registry: Registry, images: Path) -> Unpacked
     lock = os.open(folder.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o644)
     try:
         while True:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not folder.exists():
-                _pull(reference, registry, folder)
-            # Not one step: another process may remove the folder in between.
+            # Shared first: an image that is there may run already, and whoever runs it keeps its share.
             fcntl.flock(lock, fcntl.LOCK_SH)
             if folder.exists():
                 break
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not folder.exists():
+                _pull(reference, registry, folder)
+            # From here to the share is not one step: another process may remove the folder in between.
         os.utime(folder.with_suffix(".lock"))
         _remove_old(images)
     except BaseException:

@@ -86,3 +86,11 @@ def test_a_pull_that_fails_leaves_nothing_and_no_lock(tmp_path: Path) -> None:
     assert [each.suffix for each in tmp_path.iterdir()] == [".lock"]
     registry = OneImage("x")
     unpacked.unpacked(registry.reference, registry, tmp_path).release()
+
+
+@pytest.mark.timeout(30)
+def test_an_image_that_runs_can_be_run_once_more(tmp_path: Path) -> None:
+    first, second = fetch("a", tmp_path), fetch("a", tmp_path)
+    assert first.folder == second.folder
+    first.release()
+    second.release()
