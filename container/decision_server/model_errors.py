@@ -63,7 +63,7 @@ class ControlTokenInText(DecisionRefused):
 
     def __init__(self, *, token: str) -> None:
         super().__init__(
-            f"the text of the decision holds the control token {token!r}, which this model's tokenizer cannot read "
+            f"the text holds the control token {token!r}, which this model's tokenizer cannot read "
             "as plain text; write it differently",
             field="state",
         )

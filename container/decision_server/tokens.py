@@ -9,14 +9,12 @@ tokenising the whole; the constructor proves it on probes. `prompt_sha256` is of
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from decision_server.markers import cut, is_marker, pattern
-from decision_server.model_errors import ControlTokenInText, DecisionRefused, StartupFailure
+from decision_server.model_errors import StartupFailure
 from decision_server.prompt import Prompt
+from decision_server.request_text import RequestText
 from decision_server.template import Frame, frame
 
 if TYPE_CHECKING:
@@ -54,13 +52,9 @@ class PromptTokenizer:
     def __init__(self, vocabulary: Vocabulary, systems: tuple[str | None, ...]) -> None:
         """systems: every system turn that will be asked for. Raises StartupFailure if one cannot be framed exactly."""
         self._vocabulary = vocabulary
-        special = vocabulary.special_tokens
-        self._special = pattern([token.text for token in special])
-        self._control_ids = frozenset(token.id for token in special if token.control)
-        self._control = pattern([token.text for token in special if token.control])
-        self._added = pattern([token.text for token in special if not token.control and is_marker(token.text)])
+        self._text = RequestText(vocabulary)
         self._frames = {system: self._token_frame(system) for system in systems}
-        self._openings = {system: self._plain(parts.answer) for system, parts in self._frames.items()}
+        self._openings = {system: self._text.tokens(parts.answer) for system, parts in self._frames.items()}
         for system in systems:
             self._prove(system)
 
@@ -68,8 +62,8 @@ class PromptTokenizer:
         """Raises ControlTokenInText, DecisionRefused."""
         parts = self._frames[prompt.system]
         plain = parts.left + prompt.user + parts.right
-        middle = self._plain(plain)
-        ends = self._ends(middle, plain)
+        middle = self._text.tokens(plain)
+        ends = self._text.ends(middle, plain)
         shared = []
         for branch in prompt.branches:
             limit = len((parts.left + prompt.user[:branch]).encode())
@@ -95,9 +89,9 @@ class PromptTokenizer:
         They follow the prompt's own last tokens; a text that would merge with those (one that begins with a line break,
         mostly) stands on its own. Raises ControlTokenInText, DecisionRefused.
         """
-        before, whole = self._openings[system], self._plain(self._frames[system].answer + text)
-        tokens = whole[len(before) :] if whole[: len(before)] == before else self._plain(text)
-        self._ends(tokens, text, field="options")
+        before, whole = self._openings[system], self._text.tokens(self._frames[system].answer + text)
+        tokens = whole[len(before) :] if whole[: len(before)] == before else self._text.tokens(text)
+        self._text.ends(tokens, text, field="options")
         return tokens
 
     def _token_frame(self, system: str | None) -> _TokenFrame:
@@ -105,65 +99,25 @@ class PromptTokenizer:
         text = frame(
             vocabulary.chat_template, system=system, bos_token=vocabulary.bos_text, eos_token=vocabulary.eos_text
         )
-        before = list(self._special.finditer(text.before))
-        after = list(self._special.finditer(text.after))
+        before = list(self._text.special.finditer(text.before))
+        after = list(self._text.special.finditer(text.after))
         if not before or not after:
             raise StartupFailure("the chat template has no control token on each side of the user turn; 1 is needed")
         cut, resume = before[-1].end(), after[0].start()
         return _TokenFrame(
             text=text,
-            head=self._with_bos(vocabulary.tokenize(text.before[:cut], parse_special=True)),
+            head=self._text.with_bos(self._text.template_tokens(text.before[:cut])),
             left=text.before[cut:],
             right=text.after[:resume],
-            tail=vocabulary.tokenize(text.after[resume:], parse_special=True),
+            tail=self._text.template_tokens(text.after[resume:]),
             answer=text.after[after[-1].end() :],
         )
-
-    def _with_bos(self, head: tuple[int, ...]) -> tuple[int, ...]:
-        """At most one BOS: the metadata's, unless the template wrote it already (F5)."""
-        bos = self._vocabulary.bos_id
-        if self._vocabulary.add_bos and bos is not None and head[:1] != (bos,):
-            return (bos, *head)
-        if bos is not None and head[:2] == (bos, bos):
-            raise StartupFailure("the chat template begins with two BOS tokens; at most 1 is allowed")
-        return head
-
-    def _plain(self, text: str) -> tuple[int, ...]:
-        """Plain text → ids, none of them a control token."""
-        tokens = self._pieces(text, self._added)
-        if self._control_ids.isdisjoint(tokens):
-            return tokens
-        # A vocabulary whose merges can build a control token out of plain text: its marker is cut as well.
-        tokens = self._pieces(text, pattern([self._control.pattern, self._added.pattern], escape=False))
-        for token in tokens:
-            if token in self._control_ids:
-                raise ControlTokenInText(token=self._vocabulary.piece(token).decode(errors="replace"))
-        return tokens
-
-    def _pieces(self, text: str, markers: re.Pattern[str]) -> tuple[int, ...]:
-        return tuple(
-            token for piece in cut(text, markers) for token in self._vocabulary.tokenize(piece, parse_special=False)
-        )
-
-    def _ends(self, tokens: tuple[int, ...], text: str, *, field: str = "state") -> list[int]:
-        """Where each token ends in the text, in bytes. Refuses text that the tokens do not spell out again."""
-        pieces = [self._vocabulary.piece(token) for token in tokens]
-        spelled = b"".join(pieces)
-        encoded = text.encode()
-        ahead = 1 if spelled == b" " + encoded else 0  # sentencepiece vocabularies put a space before the first word
-        if spelled[ahead:] != encoded:
-            raise DecisionRefused(
-                "the text of the decision has characters that this model's vocabulary cannot spell, or holds the text "
-                "of one of its added tokens; write them differently",
-                field=field,
-            )
-        return [end - ahead for end in accumulate(len(piece) for piece in pieces)]
 
     def _prove(self, system: str | None) -> None:
         parts = self._frames[system]
         for probe in _PROBES:
-            whole = self._with_bos(self._vocabulary.tokenize(parts.text.around(probe), parse_special=True))
-            if whole != parts.head + self._plain(parts.left + probe + parts.right) + parts.tail:
+            whole = self._text.with_bos(self._text.template_tokens(parts.text.around(probe)))
+            if whole != parts.head + self._text.tokens(parts.left + probe + parts.right) + parts.tail:
                 raise StartupFailure(
                     "the chat template's control tokens change the text beside them (lstrip or rstrip in the "
                     "vocabulary), so a prompt cannot be tokenised in parts; use another GGUF of this model"
