@@ -29,6 +29,7 @@ from decision_server.wire.model_names import ModelNames
 from decision_server.wire.reading import read
 
 _log = logging.getLogger(__name__)
+_OF_THE_BODY = frozenset({400, 413, 422})  # what is wrong with one request, and will be when it is sent again
 
 
 class Answering(Protocol):
@@ -81,6 +82,9 @@ def create_app(config: Config, lifecycle: Lifecycle[Any], metrics: Metrics) -> F
             status=response.status_code, code=code, seconds=seconds, prefixes=metrics.prefix_changes(), answer=facts
         )
         _log.info("answered", extra={"facts": line})
+        if config.batch and response.status_code in _OF_THE_BODY:
+            # Batch Transform drops every answer of an object in which one line got a 4xx: its error stands in place.
+            response.status_code = 200
         return response
 
     @app.get("/v1/models", provide_automatic_options=False)

@@ -27,7 +27,10 @@ class ConfigError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """One field a variable; seconds and bytes where the names say so."""
+    """One field a variable; seconds and bytes where the names say so.
+
+    batch: SageMaker runs this container for a transform job, and says so in a variable of its own.
+    """
 
     model_path: Path
     host: str
@@ -45,11 +48,12 @@ class Config:
     prefix_streams: int
     log_level: str
     model_aliases: tuple[str, ...]
+    batch: bool
     api_key: str | None = field(repr=False)
 
 
-_NAMES = frozenset(PREFIX + setting.name.upper() for setting in fields(Config))
-_PLATFORM_PORT = "SAGEMAKER_BIND_TO_PORT"
+_NAMES = frozenset(PREFIX + setting.name.upper() for setting in fields(Config) if setting.name != "batch")
+_PLATFORM_PORT, _PLATFORM_BATCH = "SAGEMAKER_BIND_TO_PORT", "SAGEMAKER_BATCH"
 _LARGEST = 2**31 - 1
 _SECRET = re.compile(r"[!-~]{16,512}")  # what a bearer token may hold, and no less than cannot be guessed
 
@@ -81,6 +85,7 @@ def load(environ: Mapping[str, str]) -> Config:
         prefix_streams=read.whole("DECISION_PREFIX_STREAMS", 8, least=0, most=64),
         log_level=read.choice("DECISION_LOG_LEVEL", LOG_LEVELS) or "info",
         model_aliases=read.names("DECISION_MODEL_ALIASES"),
+        batch=environ.get(_PLATFORM_BATCH, "").lower() == "true",
         api_key=read.secret("DECISION_API_KEY"),
     )
 
