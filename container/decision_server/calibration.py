@@ -35,7 +35,7 @@ class Calibration:
 
     def temperature_for(self, question_type: str, used: Choice) -> float | None:
         """For an answer of this type, given in this way; None if the calibration says nothing about such answers."""
-        if used != Choice(readout=self.readout, prompt_version=self.prompt_version):
+        if used != Choice(readout=self.readout, prompt_version=self.prompt_version).for_type(question_type):
             return None
         return self.temperatures.get(question_type)
 

@@ -41,6 +41,12 @@ class Choice:
             return Choice(readout=self.readout, prompt_version=_WIDE[self.prompt_version])
         return self
 
+    def for_type(self, question_type: str) -> Choice:
+        """What is really used for a question of this type: the levels of a score have an order and keep it."""
+        if question_type == "score" and self.readout == ROTATED:
+            return Choice(readout=LETTERS, prompt_version=self.prompt_version)
+        return self
+
 
 def standard_version(readout: str) -> str:
     """The version that a readout has where nobody names one."""

@@ -12,10 +12,19 @@ State: TypeAlias = "str | Sequence[JsonValue] | Mapping[str, JsonValue]"
 
 @dataclass(frozen=True, kw_only=True)
 class Option:
-    """One declared answer. `id` names it to the caller; only `description` is shown to the model."""
+    """One declared answer. `id` names it to the caller; only the texts are shown to the model.
+
+    description: as a prompt lists it. said: as an answer in words would put it, where that is something else.
+    """
 
     id: str
     description: str
+    said: str | None = None
+
+    @property
+    def answer(self) -> str:
+        """The text whose likelihood is that of the option."""
+        return self.description if self.said is None else self.said
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -63,9 +63,8 @@ class Preparer:
 
     def prepare(self, decision: Decision) -> Prepared:
         """Raises ContextOverflow, TooManyOptions, UnknownChoice, ControlTokenInText, DecisionRefused."""
-        chosen = choices.for_decision(
-            self._defaults, readout=decision.readout, prompt_version=decision.prompt_version
-        ).for_options(len(decision.options))
+        asked = choices.for_decision(self._defaults, readout=decision.readout, prompt_version=decision.prompt_version)
+        chosen = asked.for_type(decision.question_type).for_options(len(decision.options))
         if chosen.readout == choices.LIKELIHOOD:
             return self._likelihood(decision, chosen)
         if chosen.readout == choices.ROTATED:
@@ -89,7 +88,7 @@ class Preparer:
 
     def _likelihood(self, decision: Decision, chosen: Choice) -> Prepared:
         system = prompt.system_turn(chosen.prompt_version)
-        texts = [self._tokenizer.continuation(system, option.description) for option in decision.options]
+        texts = [self._tokenizer.continuation(system, option.answer) for option in decision.options]
         distinct = sorted(set(texts))
         encoded, without = (
             self._encode(prompt.render_likelihood(state, decision.question), longest=max(map(len, distinct)))
@@ -128,10 +127,10 @@ def _same_texts(decision: Decision) -> tuple[str, ...]:
     """By likelihood, options are their texts: those with equal texts cannot be told apart, and get equal scores."""
     first: dict[str, str] = {}
     for option in decision.options:
-        if option.description in first:
+        if option.answer in first:
             return (
-                f"options {first[option.description]!r} and {option.id!r} have the same description: this readout "
+                f"options {first[option.answer]!r} and {option.id!r} have the same description: this readout "
                 "gives them equal probabilities, whatever the evidence says",
             )
-        first[option.description] = option.id
+        first[option.answer] = option.id
     return ()

@@ -11,6 +11,7 @@ from decision_server import questions
 from decision_server.decisions import Decision, JsonValue, State
 from decision_server.errors import Refusal
 from decision_server.places import Place, spelled
+from decision_server.questions import Named
 from decision_server.results import BatchTiming, Result
 from decision_server.wire import openai_input
 from decision_server.wire.dialects import Dialect
@@ -84,12 +85,12 @@ def _question(value: JsonValue, place: Place, state: State) -> Asked:
     return Predicate(name=name), questions.yes_or_no(id_, state, text, yes=None, no=None)
 
 
-def _choices(value: JsonValue, place: Place) -> tuple[tuple[str | bool, ...], dict[str, tuple[str, str | None]]]:
+def _choices(value: JsonValue, place: Place) -> tuple[tuple[str | bool, ...], dict[str, Named]]:
     """Values, and options by ids that tell "true" from true."""
     items = as_list(value, place)
     count(len(items), place, least=OPTIONS.least, most=OPTIONS.most)
     values: list[str | bool] = []
-    options: dict[str, tuple[str, str | None]] = {}
+    options: dict[str, Named] = {}
     for index, item in enumerate(items):
         given, description = _described(item, (*place, index), "value")
         chosen, here = given["value"], (*place, index, "value")
@@ -98,21 +99,22 @@ def _choices(value: JsonValue, place: Place) -> tuple[tuple[str | bool, ...], di
         if id_ in options:
             raise Refusal("bad_value", f"{spelled(here)}: {shown(said)} stands twice; values must differ", place=here)
         name = str(said).lower() if isinstance(said, bool) else said
-        options[id_] = (name, description)
+        options[id_] = Named(name=name, meaning=description)
         values.append(said)
     return tuple(values), options
 
 
-def _levels(value: JsonValue, place: Place) -> tuple[tuple[str, ...], list[str]]:
+def _levels(value: JsonValue, place: Place) -> tuple[tuple[str, ...], list[Named]]:
     """Labels, and what the model reads of each level."""
     items = as_list(value, place)
     count(len(items), place, least=OPTIONS.least, most=OPTIONS.most)
-    labels, levels = [], []
+    labels: list[str] = []
+    levels: list[Named] = []
     for index, item in enumerate(items):
         given, description = _described(item, (*place, index), "label")
         label = as_text(given["label"], (*place, index, "label"))
         labels.append(label)
-        levels.append(questions.option_text(label, description))
+        levels.append(Named(name=label, meaning=description))
     return tuple(labels), levels
 
 

@@ -9,7 +9,7 @@ from decision_server import questions
 from decision_server.decisions import Decision, JsonValue, State
 from decision_server.errors import Refusal
 from decision_server.places import Place, spelled
-from decision_server.questions import Content
+from decision_server.questions import Content, Named
 from decision_server.results import BatchTiming, Result
 from decision_server.wire.dialects import Dialect
 from decision_server.wire.json_body import shown
@@ -101,7 +101,9 @@ def _choice(name: str, state: State, instructions: Content | None, criteria: Jso
     count(len(given), place, least=OPTIONS.least, most=OPTIONS.most)
     for option in given:
         as_text(option, place)
-    options = {option: (option, as_content(meaning, (*place, option))) for option, meaning in given.items()}
+    options = {
+        option: Named(name=option, meaning=as_content(meaning, (*place, option))) for option, meaning in given.items()
+    }
     return questions.choice(name, state, instructions, options)
 
 
