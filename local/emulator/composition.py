@@ -15,6 +15,7 @@ from local.emulator import (
     host_builds,
     host_iam,
     host_monitoring,
+    host_repositories,
     launch,
     role_sessions,
     scaling_service,
@@ -85,6 +86,7 @@ def install(settings: EmulatorSettings, inherited: dict[str, str]) -> Callable[[
     host.install_content_types()
     host_iam.install()
     host_buckets.keep_tags()
+    host_repositories.name_anew()
     builds = CodeBuildService(
         host_builds.BuildRegistry(),
         BuildTools(

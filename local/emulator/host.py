@@ -1,5 +1,5 @@
-"""What the plug-ins need of ministack, in their own words. Only this module, `host_buckets`,
-`host_builds`, `host_monitoring` and `host_iam` know its insides.
+"""What the plug-ins need of ministack, in their own words. Only this module and its sisters `host_*`
+know its insides.
 
 ministack has no plug-in interface, so this reaches into version 1.5.33, which `local/requirements.txt` pins exactly. An
 assumption that no longer holds ends the start, by name: see `require_known_ministack`.

@@ -114,3 +114,20 @@ def test_a_bucket_has_the_tags_of_its_template(emulated: Emulated, unique: str) 
     assert tags("red") == {"colour": "red"}
     assert tags("blue") == {"colour": "blue"}
     stack.delete()
+
+
+def test_a_repository_that_was_kept_is_not_taken_over_by_the_next_stack_of_the_same_name(
+    emulated: Emulated, unique: str
+) -> None:
+    stack, names = Stack(emulated, unique), []
+    repository = {"Type": "AWS::ECR::Repository", "DeletionPolicy": "Retain", "Properties": {}}
+    scanned = {**repository, "Properties": {"ImageScanningConfiguration": {"ScanOnPush": True}}}
+    for _ in range(2):
+        assert stack.create(template({"Repository": repository})) == "complete"
+        names.append(stack.ids()["Repository"])
+        assert stack.update(template({"Repository": scanned})) == "complete"
+        assert stack.ids()["Repository"] == names[-1]
+        stack.delete()
+    assert names[0] != names[1]
+    found = emulated.client("ecr").describe_repositories(repositoryNames=names)["repositories"]
+    assert {each["repositoryName"] for each in found} == set(names)
