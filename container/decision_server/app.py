@@ -19,6 +19,7 @@ from decision_server.errors import Refusal
 from decision_server.lifecycle import Lifecycle, State
 from decision_server.metrics import CONTENT_TYPE as METRICS_CONTENT_TYPE
 from decision_server.metrics import Metrics
+from decision_server.named_routes import NamedRoutes
 from decision_server.request_body import read_body
 from decision_server.request_log import LoggedAnswer, RequestLog
 from decision_server.wire.asked import Asked
@@ -51,6 +52,7 @@ def create_app(config: Config, lifecycle: Lifecycle[Any], metrics: Metrics) -> F
     app = Flask("decision_server", static_folder=None)
     app.extensions["lifecycle"] = lifecycle  # for the worker that runs this app
     app.url_map.merge_slashes = False  # a redirect would be HTML
+    app.wsgi_app = NamedRoutes(app.wsgi_app)  # type: ignore[method-assign]  # as Flask's documentation wraps an app
 
     @app.get("/ping", provide_automatic_options=False)
     def ping() -> Response:
