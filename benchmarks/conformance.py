@@ -43,9 +43,11 @@ def _test(model: Path, name: str, readout: str, key: str | None) -> int:
     if key is not None:
         settings["DECISION_API_KEY"] = key
         command += ["--key", key]
-    with tempfile.TemporaryDirectory() as folder:
-        with OwnServer(model, Path(folder) / "log", n_ctx=N_CTX, settings=settings) as server:
-            return subprocess.run([*command, f"http://127.0.0.1:{server.port}"], check=False).returncode
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        OwnServer(model, Path(folder) / "log", n_ctx=N_CTX, settings=settings) as server,
+    ):
+        return subprocess.run([*command, f"http://127.0.0.1:{server.port}"], check=False).returncode
 
 
 if __name__ == "__main__":
