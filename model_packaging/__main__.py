@@ -1,4 +1,4 @@
-"""The command line: `python -m model_packaging build|verify|publish|result|requirements`.
+"""The command line: `python -m model_packaging build|quantize|verify|publish|result|requirements`.
 
 Standard output carries one line for programs; progress and the one line of an error go to standard error. Exit status:
 0 done, 1 the surroundings failed (trying again may help), 2 the input is wrong.
@@ -14,10 +14,12 @@ import signal
 import sys
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
 
 from .errors import PackagingError
+from .ggml_types import QUANTIZABLE
 from .progress import say
 
 _ROOT = Path(__file__).resolve().parent.parent
@@ -56,6 +58,13 @@ def _build(arguments: argparse.Namespace) -> str:
     )
 
 
+def _quantize(arguments: argparse.Namespace) -> str:
+    from .requantize import requantize
+
+    made = requantize(arguments.source, to=arguments.to, imatrix=arguments.imatrix, target=arguments.output)
+    return json.dumps({"event": "quantized", "file": str(arguments.output), **asdict(made)})
+
+
 def _verify(arguments: argparse.Namespace) -> str:
     from .manifest import manifest_json
     from .verify import verify
@@ -78,7 +87,7 @@ def _publish(arguments: argparse.Namespace) -> str:
     from .publish import ArtifactBucket
 
     with closing(ArtifactBucket(arguments.bucket)) as bucket:
-        published, archive = bucket.publish(arguments.archive)
+        published, archive = (bucket.publish_members if arguments.uncompressed else bucket.publish)(arguments.archive)
         if arguments.trigger is not None:
             bucket.write_result(arguments.trigger, published, archive)
     return json.dumps(
@@ -128,6 +137,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     build.set_defaults(run=_build)
 
+    quantize = commands.add_parser("quantize", help="write a GGUF anew as another file type")
+    quantize.add_argument("source", type=Path, help="an F32, F16, BF16 or Q8_0 GGUF; of a split one, the first part")
+    quantize.add_argument("--to", required=True, metavar="TYPE", choices=QUANTIZABLE, help=", ".join(QUANTIZABLE))
+    quantize.add_argument("--imatrix", type=Path, metavar="FILE", help="an importance matrix, GGUF or .dat")
+    quantize.add_argument("--output", type=Path, required=True, metavar="FILE", help="the GGUF to write, not there yet")
+    quantize.set_defaults(run=_quantize)
+
     verify = commands.add_parser("verify", help="check an archive, or a folder it was unpacked into, byte for byte")
     verify.add_argument("archive", type=Path, help="model.tar.gz or a folder")
     verify.add_argument("--sha256", type=_hex64, metavar="HEX", help="also require this hash of the archive")
@@ -136,6 +152,7 @@ def _parser() -> argparse.ArgumentParser:
     publish = commands.add_parser("publish", help="put an archive into the artifact bucket, if absent")
     publish.add_argument("archive", type=Path, help="model.tar.gz")
     publish.add_argument("--bucket", required=True, help="the artifact bucket's name")
+    publish.add_argument("--uncompressed", action="store_true", help="put the members, not the archive, under a prefix")
     publish.add_argument("--trigger", type=_hex64, metavar="HEX", help="also write results/model-HEX.json")
     publish.set_defaults(run=_publish)
 

@@ -6,14 +6,16 @@ import hashlib
 import io
 import os
 import tarfile
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
 
+from .disk_space import require_free_space
 from .errors import PackagingError, UnavailableError
-from .integrity import CHUNK, HashingReader, require_free_space
-from .manifest import MANIFEST_NAME, CalibrationFacts, GgufFacts, Manifest, manifest_bytes
+from .integrity import CHUNK, HashingReader
+from .manifest import MANIFEST_NAME, FileFacts, Manifest, listed_files, manifest_bytes
 from .progress import progress
 from .stored_gzip import StoredGzipWriter
 
@@ -29,17 +31,19 @@ class Archive:
     sha256: str
 
 
-def write_archive(manifest: Manifest, weights: Path, target: Path, *, calibration: Path | None = None) -> Archive:
+def write_archive(manifest: Manifest, files: Mapping[str, Path], target: Path) -> Archive:
     """Writes `target` whole or not at all. A link given as a member is followed: members are regular files.
 
-    Raises PackagingError where a file is not the manifest's, UnavailableError where the disk is too full.
+    files: where each one of the manifest's lies, by its name there. Raises PackagingError where a file is not the
+    manifest's, UnavailableError where the disk is too full.
     """
-    require_free_space(target.parent, manifest.gguf.bytes + CHUNK, "the archive")
+    needed = sum(each.bytes for each in listed_files(manifest)) + CHUNK
+    require_free_space(target.parent, needed, "the archive")
     partial = target.with_name(f".{target.name}.partial")
     try:
         with partial.open("wb") as out:
             hashing = _HashingWriter(out)
-            _write_members(manifest, weights, calibration, hashing)
+            _write_members(manifest, files, hashing)
             out.flush()
             os.fsync(out.fileno())
         os.replace(partial, target)
@@ -51,19 +55,26 @@ def write_archive(manifest: Manifest, weights: Path, target: Path, *, calibratio
     return Archive(path=target, bytes=hashing.bytes, sha256=hashing.sha256)
 
 
-def _write_members(manifest: Manifest, weights: Path, calibration: Path | None, out: _HashingWriter) -> None:
+def archive_of(manifest: Manifest, folder: Path) -> tuple[str, int]:
+    """sha256 and bytes of the archive that the files of `folder` make, without writing it."""
+    with open(os.devnull, "wb") as nowhere:
+        hashing = _HashingWriter(nowhere)
+        _write_members(manifest, {each.file: folder / each.file for each in listed_files(manifest)}, hashing)
+    return hashing.sha256, hashing.bytes
+
+
+def _write_members(manifest: Manifest, files: Mapping[str, Path], out: _HashingWriter) -> None:
     packed = StoredGzipWriter(cast(BinaryIO, out))
     # PAX adds records only where ustar cannot say it: weights of 8 GiB and more
     with tarfile.open(fileobj=cast(BinaryIO, packed), mode="w|", format=tarfile.PAX_FORMAT, bufsize=CHUNK) as tar:
         facts = manifest_bytes(manifest)
         tar.addfile(_member(MANIFEST_NAME, len(facts)), io.BytesIO(facts))
-        if manifest.calibration is not None and calibration is not None:
-            _add(tar, calibration, manifest.calibration)
-        _add(tar, weights, manifest.gguf)
+        for each in listed_files(manifest):
+            _add(tar, files[each.file], each)
     packed.finish()
 
 
-def _add(tar: tarfile.TarFile, path: Path, facts: GgufFacts | CalibrationFacts) -> None:
+def _add(tar: tarfile.TarFile, path: Path, facts: FileFacts) -> None:
     with path.open("rb") as stream, progress(f"packing {facts.file}", facts.bytes) as advance:
         reader = HashingReader(stream, advance)
         tar.addfile(_member(facts.file, facts.bytes), cast(BinaryIO, reader))

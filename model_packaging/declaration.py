@@ -5,29 +5,35 @@ from __future__ import annotations
 import re
 import sys
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from .errors import PackagingError
 from .fields import SHA256, SHA256_LIMIT, Fields
+from .ggml_types import NEEDS_IMATRIX, QUANTIZABLE
+from .pinned import MAX_BYTES, PINNED_KEYS, PinnedFile, read_pinned
 from .serving import Serving, read_serving
-from .sources import Source, read_source
+from .sources import Source, sibling, source_file
+from .weight_names import MOST_PARTS, PROJECTOR_REASON, all_parts, is_projector, part_name
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib  # type: ignore[import-not-found,unused-ignore] # installed on 3.10 only
 
-QUANTIZABLE = (
-    "Q8_0", "Q6_K", "Q5_K_M", "Q5_K_S", "Q5_1", "Q5_0", "Q4_K_M", "Q4_K_S", "Q4_1", "Q4_0", "IQ4_NL", "IQ4_XS",
+TOKENIZER_FILES = (
+    "tokenizer.json", "tokenizer_config.json", "tokenizer.model", "special_tokens_map.json", "added_tokens.json",
+    "vocab.json", "vocab.txt", "merges.txt", "chat_template.jinja",
 )  # fmt: skip
-"""File types that llama.cpp writes without an importance matrix and that keep a model usable."""
+"""What may be packed beside the weights for other tools; the server's tokenizer is the one inside the GGUF."""
 
-_KEYS = ("name", "file", "bytes", "sha256", "licence", "source", "quantize", "serving", "calibration")
+_KEYS = (
+    "name", "file", "bytes", "sha256", "parts", "licence", "licence_assumed", "source", "quantize", "serving",
+    "calibration", "tokenizer",
+)  # fmt: skip
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 _FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}\.gguf")
 _LICENCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]{0,62}")
 _PATH = re.compile(r"[^\x00-\x1f/][^\x00-\x1f]{0,1000}")
-_MAX_BYTES = 1 << 40
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,25 +42,48 @@ class Quantize:
 
     to: str
     sha256: str | None = None
+    imatrix: PinnedFile | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenizerFile:
+    """file: its name in the archive, one of TOKENIZER_FILES."""
+
+    file: str
+    pinned: PinnedFile
 
 
 @dataclass(frozen=True, kw_only=True)
 class Declaration:
-    """bytes and sha256 are those of the source file; `file` is the name of the weights in the archive.
+    """file: the name of the weights in the archive, of the first part where they are split there.
 
-    calibration: a file to pack beside them, its path relative to the declaration.
+    weights: the source's files, in order; more than one where the source is split.
+    licence_assumed: nobody has read it at the source. calibration: a file to pack, relative to the declaration.
     """
 
     path: Path
     name: str
     file: str
-    bytes: int
-    sha256: str
+    weights: tuple[PinnedFile, ...]
     licence: str
-    source: Source
+    licence_assumed: bool
     serving: Serving
     quantize: Quantize | None = None
     calibration: str | None = None
+    tokenizer: tuple[TokenizerFile, ...] = ()
+
+    @property
+    def source(self) -> Source:
+        return self.weights[0].source
+
+    @property
+    def bytes(self) -> int:
+        return sum(each.bytes for each in self.weights)
+
+    @property
+    def sha256(self) -> str:
+        """Of the source's file, of the first one where there are several."""
+        return self.weights[0].sha256
 
 
 def read_declaration(path: Path) -> Declaration:
@@ -68,22 +97,89 @@ def read_declaration(path: Path) -> Declaration:
     except tomllib.TOMLDecodeError as error:
         raise PackagingError(f"{path}: not TOML: {error}") from error
     fields = Fields(values, where=str(path), allowed=_KEYS)
+    quantize = _read_quantize(fields)
+    weights = _read_weights(fields)
     return Declaration(
         path=path,
         name=fields.text("name", _NAME, "1 to 63 of a-z 0-9 . _ -, beginning with a letter or digit"),
-        file=fields.text("file", _FILE, "a plain file name of A-Z a-z 0-9 . _ - that ends in .gguf"),
-        bytes=fields.integer("bytes", 1, _MAX_BYTES),
-        sha256=fields.text("sha256", SHA256, SHA256_LIMIT),
+        file=_read_file(fields, parts=1 if quantize is not None else len(weights)),
+        weights=weights,
         licence=fields.text("licence", _LICENCE, "an SPDX identifier such as apache-2.0"),
-        source=read_source(fields),
+        licence_assumed=fields.optional_boolean("licence_assumed"),
         serving=read_serving(fields),
-        quantize=_read_quantize(fields),
+        quantize=quantize,
         calibration=fields.optional_text("calibration", _PATH, "a path relative to this file"),
+        tokenizer=_read_tokenizer(fields),
+    )
+
+
+def _read_file(fields: Fields, *, parts: int) -> str:
+    """parts: how many files the weights are in the archive. Requantizing makes one of all."""
+    file = fields.text("file", _FILE, "a plain file name of A-Z a-z 0-9 . _ - that ends in .gguf")
+    if is_projector(file):
+        raise fields.wrong("file", f"{file!r} given", PROJECTOR_REASON)
+    part = part_name(file)
+    if parts == 1 and part is not None:
+        raise fields.wrong("file", f"{file!r} given", "a name without -NNNNN-of-NNNNN: the archive holds one file")
+    if parts > 1 and (part is None or (part.number, part.count) != (1, parts)):
+        raise fields.wrong("file", f"{file!r} given", f"NAME-00001-of-{parts:05}.gguf: the archive holds {parts} parts")
+    return file
+
+
+def _read_weights(fields: Fields) -> tuple[PinnedFile, ...]:
+    first = read_pinned(fields)
+    file = source_file(first.source)
+    if is_projector(file):
+        raise fields.wrong("source", f"{file!r} given", PROJECTOR_REASON)
+    further = fields.tables("parts", ("bytes", "sha256"))
+    part = part_name(file)
+    if part is None:
+        if further:
+            raise fields.wrong("parts", f"{len(further)} given", "none: the source's name has no -00001-of-NNNNN")
+        return (first,)
+    if part.number != 1 or not 1 < part.count <= MOST_PARTS:
+        limit = f"the first of 2 to {MOST_PARTS} parts, -00001-of-NNNNN; the others follow from it"
+        raise fields.wrong("source", f"{PurePosixPath(file).name!r} given", limit)
+    if len(further) != part.count - 1:
+        limit = f"{part.count - 1} needed, one table for each part after the first, with its bytes and sha256"
+        raise fields.wrong("parts", f"{len(further)} given", limit)
+    names = all_parts(part)[1:]
+    return (
+        first,
+        *(
+            PinnedFile(
+                source=sibling(first.source, name),
+                bytes=table.integer("bytes", 1, MAX_BYTES),
+                sha256=table.text("sha256", SHA256, SHA256_LIMIT),
+            )
+            for name, table in zip(names, further, strict=True)
+        ),
     )
 
 
 def _read_quantize(parent: Fields) -> Quantize | None:
-    fields = parent.optional_table("quantize", ("to", "sha256"))
+    fields = parent.optional_table("quantize", ("to", "sha256", "imatrix"))
     if fields is None:
         return None
-    return Quantize(to=fields.one_of("to", QUANTIZABLE), sha256=fields.optional_text("sha256", SHA256, SHA256_LIMIT))
+    to = fields.one_of("to", QUANTIZABLE)
+    imatrix = fields.optional_table("imatrix", PINNED_KEYS)
+    if imatrix is None and to in NEEDS_IMATRIX:
+        limit = "a type that llama.cpp makes only with an importance matrix; add the table [quantize.imatrix]"
+        raise fields.wrong("to", f"{to!r} given", limit)
+    return Quantize(
+        to=to,
+        sha256=fields.optional_text("sha256", SHA256, SHA256_LIMIT),
+        imatrix=None if imatrix is None else read_pinned(imatrix),
+    )
+
+
+def _read_tokenizer(parent: Fields) -> tuple[TokenizerFile, ...]:
+    files = tuple(
+        TokenizerFile(file=table.one_of("file", TOKENIZER_FILES), pinned=read_pinned(table))
+        for table in parent.tables("tokenizer", ("file", *PINNED_KEYS))
+    )
+    names = [each.file for each in files]
+    for name in names:
+        if names.count(name) > 1:
+            raise parent.wrong("tokenizer", f"{name!r} given twice", "one table for each file")
+    return tuple(sorted(files, key=lambda each: each.file))

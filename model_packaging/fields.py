@@ -65,6 +65,23 @@ class Fields:
     def optional_table(self, key: str, allowed: Collection[str]) -> Fields | None:
         return None if self._values.get(key) is None else self.table(key, allowed)
 
+    def tables(self, key: str, allowed: Collection[str]) -> list[Fields]:
+        """An array of tables; none where the key is missing."""
+        values = self._values.get(key, [])
+        if not isinstance(values, list) or not all(isinstance(each, dict) for each in values):
+            raise self.wrong(key, f"{_shown(values)} given", "tables, one [[...]] each")
+        return [
+            Fields(each, where=self._where, allowed=allowed, prefix=f"{self._prefix}{key}[{number}].")
+            for number, each in enumerate(values)
+        ]
+
+    def optional_boolean(self, key: str) -> bool:
+        """False where the key is missing."""
+        value = self._values.get(key, False)
+        if not isinstance(value, bool):
+            raise self.wrong(key, f"{_shown(value)} given", "true or false")
+        return value
+
     def _present(self, key: str, limit: str) -> object:
         if key not in self._values:
             raise self.wrong(key, "missing", limit)

@@ -15,9 +15,9 @@ from urllib.parse import quote, urlsplit
 
 import httpx
 
-from .declaration import Declaration
 from .errors import PackagingError, UnavailableError
-from .gguf_header import check_magic
+from .integrity import check_start
+from .pinned import PinnedFile
 from .progress import progress, say
 from .sources import HubSource, source_words
 
@@ -63,7 +63,7 @@ class _TryAgainError(Exception):
 
 def fetch_from_hub(
     source: HubSource,
-    declaration: Declaration,
+    wanted: PinnedFile,
     partial: Path,
     *,
     settings: HubSettings,
@@ -79,17 +79,17 @@ def fetch_from_hub(
         headers["Authorization"] = f"Bearer {settings.token}"
     fruitless = 0
     with httpx.Client(headers=headers, follow_redirects=True, timeout=httpx.Timeout(30.0)) as client:
-        while _size(partial) < declaration.bytes:
+        while _size(partial) < wanted.bytes:
             before = _size(partial)
             try:
-                _attempt(client, settings.url(source), source, declaration, partial)
+                _attempt(client, settings.url(source), source, wanted, partial)
             except (_TryAgainError, httpx.TransportError) as error:
                 fruitless = 1 if _size(partial) > before else fruitless + 1
                 reason = str(error) or type(error).__name__
                 if fruitless >= _MAX_TRIES_WITHOUT_PROGRESS:
                     raise UnavailableError(
                         f"{source_words(source)}: {fruitless} tries in a row failed, the last with: {reason}. "
-                        f"{_size(partial)} of {declaration.bytes} bytes are kept; run the command again to go on"
+                        f"{_size(partial)} of {wanted.bytes} bytes are kept; run the command again to go on"
                     ) from error
                 asked = error.wait_seconds if isinstance(error, _TryAgainError) else None
                 wait = min(_LONGEST_WAIT_SECONDS, 2.0 ** (fruitless - 1) if asked is None else asked)
@@ -99,33 +99,32 @@ def fetch_from_hub(
                 raise UnavailableError(f"{source_words(source)}: {error}") from error
 
 
-def _attempt(client: httpx.Client, url: str, source: HubSource, declaration: Declaration, partial: Path) -> None:
+def _attempt(client: httpx.Client, url: str, source: HubSource, wanted: PinnedFile, partial: Path) -> None:
     have = _size(partial)
     headers = {"Range": f"bytes={have}-"} if have else {}
     with client.stream("GET", url, headers=headers) as response:
         _check_status(response, source, partial)
-        _check_hub_facts(response, source, declaration)
+        _check_hub_facts(response, source, wanted)
         if have and response.status_code != 206:
             say("the host does not resume; starting over")
             partial.unlink()
             have = 0
         total = _total(response, have)
-        if total is not None and total != declaration.bytes and total > _LARGEST_POINTER_BYTES:
-            raise _wrong_size(source, total, declaration)
+        if total is not None and total != wanted.bytes and total > _LARGEST_POINTER_BYTES:
+            raise _wrong_size(source, total, wanted)
         label = f"downloading {source.file}"
-        with partial.open("ab") as out, progress(label, declaration.bytes, done=have) as advance:
+        with partial.open("ab") as out, progress(label, wanted.bytes, done=have) as advance:
             for data in response.iter_raw():
                 have += len(data)
-                if have > declaration.bytes:
-                    raise _wrong_size(source, total or have, declaration)
+                if have > wanted.bytes:
+                    raise _wrong_size(source, total or have, wanted)
                 out.write(data)
                 advance(len(data))
-    if have < declaration.bytes:
+    if have < wanted.bytes:
         if have == total:
-            with partial.open("rb") as stream:
-                check_magic(stream.read(4), source_words(source))
-            raise _wrong_size(source, have, declaration)
-        raise _TryAgainError(f"the connection ended after {have} of {declaration.bytes} bytes")
+            check_start(partial, wanted, source_words(source))
+            raise _wrong_size(source, have, wanted)
+        raise _TryAgainError(f"the connection ended after {have} of {wanted.bytes} bytes")
 
 
 def _check_status(response: httpx.Response, source: HubSource, partial: Path) -> None:
@@ -137,6 +136,9 @@ def _check_status(response: httpx.Response, source: HubSource, partial: Path) ->
     seen = f"{status} {response.reason_phrase}" + (f" ({code})" if code else "")
     if status == 429 or status >= 500:
         raise _TryAgainError(f"{source_words(source)}: {seen}", _retry_after(response))
+    if response.history and status in _REMEDIES:
+        # not the hub's answer but the storage host's: the address that the hub gave out has ended, and it gives others
+        raise _TryAgainError(f"{source_words(source)}: {seen} from the host that the hub redirected to")
     if status not in {200, 206}:
         remedy = _REMEDIES.get(status, "an answer that this does not know; check HF_ENDPOINT")
         raise PackagingError(f"{source_words(source)}: {seen}: {remedy}")
@@ -145,18 +147,18 @@ def _check_status(response: httpx.Response, source: HubSource, partial: Path) ->
         raise PackagingError(f"{source_words(source)}: Content-Encoding {encoding} came; identity was asked for")
 
 
-def _check_hub_facts(response: httpx.Response, source: HubSource, declaration: Declaration) -> None:
+def _check_hub_facts(response: httpx.Response, source: HubSource, wanted: PinnedFile) -> None:
     """Saves a long download that could only fail: the hub says the commit, size and sha256 before it redirects."""
     for answer in (*response.history, response):
         commit = answer.headers.get("X-Repo-Commit")
         if commit is not None and commit != source.revision:
             raise PackagingError(f"{source_words(source)}: the hub answers from commit {commit}")
         size = answer.headers.get("X-Linked-Size")
-        if size is not None and size.isdigit() and int(size) != declaration.bytes:
-            raise _wrong_size(source, int(size), declaration)
+        if size is not None and size.isdigit() and int(size) != wanted.bytes:
+            raise _wrong_size(source, int(size), wanted)
         digest = answer.headers.get("X-Linked-Etag", "").strip('"')
-        if _SHA256.fullmatch(digest) and digest != declaration.sha256:
-            raise PackagingError(f"{source_words(source)}: sha256: {digest} on the hub; {declaration.sha256} declared")
+        if _SHA256.fullmatch(digest) and digest != wanted.sha256:
+            raise PackagingError(f"{source_words(source)}: sha256: {digest} on the hub; {wanted.sha256} declared")
 
 
 def _total(response: httpx.Response, have: int) -> int | None:
@@ -177,8 +179,8 @@ def _retry_after(response: httpx.Response) -> float | None:
     return float(value) if value.isdigit() else None  # a date is rare here, and the backoff does as well
 
 
-def _wrong_size(source: HubSource, seen: int, declaration: Declaration) -> PackagingError:
-    return PackagingError(f"{source_words(source)}: bytes: {seen} on the hub; {declaration.bytes} declared")
+def _wrong_size(source: HubSource, seen: int, wanted: PinnedFile) -> PackagingError:
+    return PackagingError(f"{source_words(source)}: bytes: {seen} on the hub; {wanted.bytes} declared")
 
 
 def _size(path: Path) -> int:

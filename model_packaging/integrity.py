@@ -1,19 +1,18 @@
-"""Sizes, hashes and free space of files. The one place that decides whether bytes are the declared ones."""
+"""Sizes and hashes of files. The one place that decides whether bytes are the declared ones."""
 
 from __future__ import annotations
 
 import hashlib
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from .errors import PackagingError, UnavailableError
-from .gguf_header import check_magic
+from .errors import PackagingError
 from .gguf_stream import Readable
+from .gguf_tables import LFS_POINTER, check_magic
+from .pinned import PinnedFile
 from .progress import progress
 
 CHUNK = 1 << 20
-_SPARE_BYTES = 64 << 20
 
 
 class HashingReader:
@@ -49,23 +48,20 @@ def file_sha256(path: Path, *, label: str) -> str:
         return reader.sha256
 
 
-def check_weights(path: Path, *, size: int, sha256: str, where: str) -> None:
-    """Raises PackagingError unless `path` holds exactly the declared bytes of a GGUF."""
+def check_start(path: Path, wanted: PinnedFile, where: str) -> None:
+    """Raises PackagingError for a Git LFS pointer, and for anything but a GGUF where one is wanted."""
     with path.open("rb") as stream:
-        check_magic(stream.read(4), where)
+        start = stream.read(len(LFS_POINTER))
+    if wanted.is_gguf or start == LFS_POINTER:
+        check_magic(start[:4], where)
+
+
+def check_pinned(path: Path, wanted: PinnedFile, *, where: str) -> None:
+    """Raises PackagingError unless `path` holds exactly the declared bytes."""
+    check_start(path, wanted, where)
     actual = path.stat().st_size
-    if actual != size:
-        raise PackagingError(f"{where}: bytes: {actual} came; {size} declared")
+    if actual != wanted.bytes:
+        raise PackagingError(f"{where}: bytes: {actual} came; {wanted.bytes} declared")
     digest = file_sha256(path, label="checking sha256")
-    if digest != sha256:
-        raise PackagingError(f"{where}: sha256: {digest} came; {sha256} declared")
-
-
-def require_free_space(folder: Path, needed: int, what: str) -> None:
-    """Raises UnavailableError before work starts that cannot end well. needed: bytes."""
-    free = shutil.disk_usage(folder).free
-    if free < needed + _SPARE_BYTES:
-        raise UnavailableError(
-            f"{folder}: {free} bytes free; {what} needs {needed} and {_SPARE_BYTES} to spare. Free some space or "
-            "choose another folder with --output or --cache-dir"
-        )
+    if digest != wanted.sha256:
+        raise PackagingError(f"{where}: sha256: {digest} came; {wanted.sha256} declared")

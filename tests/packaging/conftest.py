@@ -111,13 +111,15 @@ def declare(tmp_path: Path, tiny: Path) -> Declare:
 
     def write(weights: Path = tiny, **changes: object) -> Path:
         data = weights.read_bytes()
+        if weights.parent != tmp_path:  # a source of kind `file` lies beside its declaration
+            (tmp_path / weights.name).write_bytes(data)
         values: dict[str, object] = {
             "name": "tiny",
             "file": "tiny.gguf",
             "bytes": len(data),
             "sha256": hashlib.sha256(data).hexdigest(),
             "licence": "apache-2.0",
-            "source": {"kind": "file", "path": str(weights)},
+            "source": {"kind": "file", "path": weights.name},
             "serving": {"readout": "letters", "prompt_version": "direct-options-v1", "n_ctx": 1024},
         }
         values.update(changes)
@@ -129,10 +131,16 @@ def declare(tmp_path: Path, tiny: Path) -> Declare:
 
 
 def _toml(values: Mapping[str, object]) -> str:
-    """JSON's strings and integers are TOML's as well. Tables last, as TOML wants it."""
-    plain = [f"{key} = {json.dumps(value)}" for key, value in values.items() if isinstance(value, str | int)]
-    tables = [f"[{key}]\n{_toml(value)}" for key, value in values.items() if isinstance(value, Mapping)]
-    return "\n".join([*plain, *tables]) + "\n"
+    """JSON's strings, integers and booleans are TOML's as well; tables stand in one line each."""
+    return "\n".join(f"{key} = {_toml_value(value)}" for key, value in values.items() if value is not None) + "\n"
+
+
+def _toml_value(value: object) -> str:
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{key} = {_toml_value(each)}" for key, each in value.items() if each is not None) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_toml_value, value)) + "]"
+    return json.dumps(value)
 
 
 @pytest.fixture

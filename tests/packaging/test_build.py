@@ -17,9 +17,10 @@ import pytest
 
 from model_packaging.archive import write_archive
 from model_packaging.build import build
-from model_packaging.errors import PackagingError, UnavailableError
+from model_packaging.errors import PackagingError
 from model_packaging.folder_lock import folder_lock
-from tests.packaging.conftest import ROOT, Declare, run_cli, run_process
+from tests.packaging.conftest import ROOT, Declare, build_below, left_below, run_cli, run_process
+from tests.packaging.model_hub import ModelHub
 
 
 def _sha256(path: Path) -> str:
@@ -54,14 +55,14 @@ def test_a_build_packs_the_manifest_and_the_weights_and_prints_one_line(
             "file_type": "F16",
             "context_length": 4096,
         },
-        "source": {"kind": "file", "path": str(tiny)},
+        "source": {"kind": "file", "path": "tiny.gguf"},
         "repo": None,
         "revision": None,
         "quantization": None,
         "licence": "apache-2.0",
         "serving": {"readout": "letters", "prompt_version": "direct-options-v1", "n_ctx": 1024},
     }
-    assert [path.name for path in (tmp_path / "out").iterdir()] == ["model.tar.gz"]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["model.tar.gz", "provenance.json"]
 
 
 def test_the_archive_is_byte_identical_across_umask_user_mode_and_clock(
@@ -127,7 +128,7 @@ def test_a_truncated_gguf_is_refused_and_leaves_no_archive(declare: Declare, tin
     weights = tmp_path / "cut.gguf"
     weights.write_bytes(tiny.read_bytes()[:-1000])
     declared_whole = run_cli(
-        "build", declare(source={"kind": "file", "path": str(weights)}), "--output", tmp_path / "out"
+        "build", declare(source={"kind": "file", "path": weights.name}), "--output", tmp_path / "out"
     )
     assert (declared_whole.status, f"bytes: {weights.stat().st_size} came" in declared_whole.error) == (2, True)
     declared_as_cut = run_cli("build", declare(weights), "--output", tmp_path / "out")
@@ -152,7 +153,7 @@ def test_weights_that_change_while_they_are_packed_leave_no_archive(
     target = tmp_path / "again" / "model.tar.gz"
     target.parent.mkdir()
     with pytest.raises(PackagingError, match="changed while it was packed; nothing was written"):
-        write_archive(built.manifest, changed, target)
+        write_archive(built.manifest, {"tiny.gguf": changed}, target)
     assert list(target.parent.iterdir()) == []
 
 
@@ -263,22 +264,41 @@ def test_two_builds_do_not_share_an_output_folder(declare: Declare, tmp_path: Pa
     assert (ran.status, "another process is building here" in ran.error) == (1, True)
 
 
-def test_a_disk_without_room_is_told_before_the_work(
-    declare: Declare, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class _Full:
-        free = 1000
+class _Full:
+    free = 1000
 
+
+def test_a_disk_without_room_for_all_of_the_work_is_told_before_the_first_byte(
+    hub: ModelHub, declare_hub: Declare, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("shutil.disk_usage", lambda folder: _Full)
-    with pytest.raises(UnavailableError, match="1000 bytes free; the archive needs"):
-        build(declare(), output=tmp_path / "out", cache_dir=tmp_path / "cache")
-    assert list((tmp_path / "out").iterdir()) == []
+    size = len(hub.content)
+    ran = build_below(tmp_path, declare_hub(quantize={"to": "Q8_0"}), HF_ENDPOINT=hub.url)
+    needed = 5 * size + (64 << 20)
+    assert ran.status == 1
+    assert ran.error == (
+        f"{tmp_path / 'out'}: 1000 bytes free; {needed} needed: the archive {2 * size}, the requantized model "
+        f"{2 * size}, the download {size}, and {64 << 20} to spare. Free some space or choose another folder with "
+        "--output or --cache-dir"
+    )
+    assert hub.requests == []
+    assert left_below(tmp_path) == []
+
+
+def test_what_is_in_the_cache_needs_no_room_again(
+    hub: ModelHub, declare_hub: Declare, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, size = declare_hub(), len(hub.content)
+    build_below(tmp_path, path, HF_ENDPOINT=hub.url).json  # noqa: B018 # asserts that it succeeded
+    monkeypatch.setattr("shutil.disk_usage", lambda folder: _Full)
+    ran = build_below(tmp_path, path, HF_ENDPOINT=hub.url)
+    assert f"{size + (64 << 20)} needed: the archive {size}, and" in ran.error
 
 
 def test_a_stopped_build_leaves_nothing_half_done(declare: Declare, tiny: Path, tmp_path: Path) -> None:
     weights = tmp_path / "pipe.gguf"
     out = tmp_path / "out"
-    path = declare(source={"kind": "file", "path": str(weights)})
+    path = declare(source={"kind": "file", "path": weights.name})
     weights.write_bytes(tiny.read_bytes())
     # the build stops inside the packing, where a reader that never ends stands in for a slow disk
     code = (
@@ -319,7 +339,7 @@ def test_what_a_killed_build_left_is_removed_by_the_next(declare: Declare, tmp_p
     left.write_bytes(b"x")
     (tmp_path / "out" / ".model.tar.gz.partial").write_bytes(b"x")
     run_cli("build", declare(), "--output", tmp_path / "out").json  # noqa: B018 # asserts that it succeeded
-    assert [path.name for path in (tmp_path / "out").iterdir()] == ["model.tar.gz"]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["model.tar.gz", "provenance.json"]
 
 
 @pytest.mark.parametrize("arguments", [["build"], ["verify"], ["publish", "x"], ["nothing"], []])

@@ -28,7 +28,8 @@ class _Build:
         shutil.copytree(
             ROOT / "model_packaging", source / "model_packaging", ignore=shutil.ignore_patterns("__pycache__")
         )
-        shutil.copy(declaration, source / "model_packaging" / "declarations" / "tiny.toml")
+        for each in (declaration, declaration.with_name("tiny.gguf")):
+            shutil.copy(each, source / "model_packaging" / "declarations")
         self._s3 = boto3.Session(
             aws_access_key_id="testing", aws_secret_access_key="testing", region_name="us-east-1"
         ).client("s3", endpoint_url=aws["AWS_ENDPOINT_URL"])
@@ -97,7 +98,8 @@ def test_a_build_publishes_the_archive_and_its_result_and_a_second_one_does_noth
     build = start(declare(quantize={"to": "Q8_0"}))
     assert build.run()[0] == ""
     result = build.result()
-    assert build.objects() == [result["key"], f"results/model-{_TRIGGER}.json"]
+    provenance = f"models/{result['sha256']}/provenance.json"
+    assert build.objects() == [result["key"], provenance, f"results/model-{_TRIGGER}.json"]
     assert (result["kind"], result["trigger"]) == ("model", _TRIGGER)
     assert result["manifest"]["quantization"]["to"] == "Q8_0"
     failed, said = build.run()

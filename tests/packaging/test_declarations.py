@@ -69,7 +69,7 @@ def test_the_small_model_comes_from_a_wheel_and_is_requantized() -> None:
         ({"file": "../tiny.gguf"}, "file: '../tiny.gguf' given; a plain file name"),
         ({"file": "tiny.bin"}, "file: 'tiny.bin' given"),
         ({"licence": ""}, "licence: '' given; an SPDX identifier"),
-        ({"quantize": {"to": "Q9"}}, "quantize.to: 'Q9' given; one of Q8_0, "),
+        ({"quantize": {"to": "Q9"}}, "quantize.to: 'Q9' given; one of F32, F16, Q4_0, "),
         ({"quantize": {"to": "Q8_0", "threads": 4}}, "quantize.threads: is not a known key"),
         ({"serving": {**_SERVING, "readout": "words"}}, "serving.readout: 'words' given; one of letters, likelihood"),
         ({"serving": {**_SERVING, "n_ctx": 255}}, "serving.n_ctx: 255 given; an integer from 256"),

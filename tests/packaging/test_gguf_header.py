@@ -36,6 +36,12 @@ def _written(path: Path, change: Callable[[gguf.GGUFWriter], None] = lambda writ
     return path.read_bytes()
 
 
+def _split(writer: gguf.GGUFWriter, *, number: int, count: int, tensors: int) -> None:
+    writer.add_uint16("split.no", number)
+    writer.add_uint16("split.count", count)
+    writer.add_int32("split.tensors.count", tensors)
+
+
 def test_the_facts_of_a_model_are_those_that_its_writer_put_there(tiny: Path) -> None:
     reader = gguf.GGUFReader(tiny)
     header = _read(tiny.read_bytes())
@@ -124,7 +130,10 @@ def test_a_metadata_value_that_cannot_be_is_refused_unread(value: bytes, expecte
     ("change", "expected"),
     [
         (lambda writer: writer.add_type("adapter"), "general.type: 'adapter'; only a whole model"),
-        (lambda writer: writer.add_uint16("split.count", 3), "split.count: one of 3 parts; merge them"),
+        (
+            lambda writer: _split(writer, number=0, count=3, tensors=1),
+            "split.count: one of 3 parts; 1 given, all are needed",
+        ),
         (lambda writer: writer.add_uint32("general.file_type", 999), "general.file_type: 999; 0 to "),
         (lambda writer: writer.add_uint32("general.alignment", 48), "general.alignment: 48; a power of two"),
     ],
@@ -146,7 +155,7 @@ def test_tensors_may_neither_overlap_nor_leave_the_file(tmp_path: Path) -> None:
     struct.pack_into("<Q", data, place + 16, 32)
     with pytest.raises(PackagingError, match="tensor 't' is at offset 32; 0 expected"):
         _read(bytes(data))
-    struct.pack_into("<QIQ", data, place + 4, 1 << 50, 0, 0)
+    struct.pack_into("<QIQ", data, place + 4, 1 << 40, 0, 0)
     with pytest.raises(PackagingError, match="truncated: tensor 't' ends at byte"):
         _read(bytes(data))
 

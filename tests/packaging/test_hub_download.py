@@ -33,7 +33,11 @@ class _Fetch:
         assert isinstance(self._declaration.source, HubSource)
         settings = HubSettings(endpoint=self._hub.url)
         fetch_from_hub(
-            self._declaration.source, self._declaration, self.partial, settings=settings, sleep=self.waits.append
+            self._declaration.source,
+            self._declaration.weights[0],
+            self.partial,
+            settings=settings,
+            sleep=self.waits.append,
         )
 
 
@@ -54,7 +58,7 @@ def test_a_pinned_file_is_downloaded_verified_and_taken_from_the_cache_next_time
     assert second.json == first
     assert "taken from the cache" in second.err
     assert len(hub.requests) == 2
-    assert left_below(tmp_path) == ["model.tar.gz", "weights.gguf"]
+    assert left_below(tmp_path) == ["model.tar.gz", "provenance.json", "weights.gguf"]
 
 
 def test_a_cached_file_that_changed_is_fetched_again(hub: ModelHub, declare_hub: Declare, tmp_path: Path) -> None:

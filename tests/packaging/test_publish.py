@@ -66,6 +66,7 @@ def test_an_archive_is_put_once_under_its_hash_with_the_result_of_its_trigger(
         "sha256": digest,
         "bytes": len(data),
         "manifest": manifest,
+        "provenance": json.loads((archive.parent / "provenance.json").read_text()),
     }
     assert run_cli(*look, environment=aws).out == "present\n"
 
@@ -76,7 +77,7 @@ def test_an_archive_is_put_once_under_its_hash_with_the_result_of_its_trigger(
 
 def test_without_a_trigger_no_result_is_written(archive: Path, bucket: str, s3: Any, aws: dict[str, str]) -> None:
     assert run_cli("publish", archive, "--bucket", bucket, environment=aws).status == 0
-    assert [entry["Key"].split("/")[0] for entry in s3.list_objects_v2(Bucket=bucket)["Contents"]] == ["models"]
+    assert {entry["Key"].split("/")[0] for entry in s3.list_objects_v2(Bucket=bucket)["Contents"]} == {"models"}
 
 
 def test_the_first_result_of_a_trigger_stays(archive: Path, bucket: str, s3: Any, aws: dict[str, str]) -> None:

