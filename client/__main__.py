@@ -9,16 +9,17 @@ from collections.abc import Callable
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from client import asynchronous_command, aws, bulk_command
+from client import asynchronous_command, bulk_command
 from client.errors import INTERRUPTED, JOB_FAILED, REFUSED, JobFailed, Refused
+from client.gateway import command as gateway_command
 
 
 def main(arguments: list[str] | None = None) -> int:
     options = parser().parse_args(arguments)
-    command: Callable[[argparse.Namespace, aws.Clients, Callable[[str], None]], int] = options.run
+    command: Callable[[argparse.Namespace, Callable[[str], None]], int] = options.run
     say = _narrator()
     try:
-        return command(options, aws.clients(options.region), say)
+        return command(options, say)
     except Refused as error:
         print(f"{options.command}: {error}", file=sys.stderr)
         return REFUSED
@@ -38,6 +39,7 @@ def parser() -> argparse.ArgumentParser:
     commands = root.add_subparsers(dest="command", required=True)
     bulk_command.add_parser(commands)
     asynchronous_command.add_parser(commands)
+    gateway_command.add_parser(commands)
     return root
 
 

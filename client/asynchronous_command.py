@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from client import asynchronous, stack_outputs
-from client.aws import Clients
+from client.aws import Clients, with_clients
 from client.errors import ANSWERED, INTERRUPTED, SOME_FAILED, Refused
 from client.json_lines import BadLine, read_object
 from client.table import render_decision
@@ -77,4 +77,4 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     one.add_argument("--wait", action=argparse.BooleanOptionalAction, default=True, help="for the answer")
     one.add_argument("--wait-seconds", type=float, default=900.0, help="at most (default: 900)")
     one.add_argument("--region", help="(default: as every AWS tool finds it)")
-    one.set_defaults(run=run)
+    one.set_defaults(run=with_clients(run))

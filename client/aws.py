@@ -4,7 +4,9 @@ tool takes them.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import argparse
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
 
 import boto3
 from botocore.config import Config
@@ -13,6 +15,9 @@ from botocore.exceptions import ClientError, NoRegionError
 from client.errors import Refused
 
 ABSENT = frozenset({"404", "NoSuchKey", "NotFound", "ResourceNotFound", "ValidationException", "ValidationError"})
+
+
+Say: TypeAlias = Callable[[str], None]
 
 
 class Clients(NamedTuple):
@@ -33,6 +38,13 @@ def clients(region: str | None) -> Clients:
         return Clients(*made)
     except NoRegionError as error:
         raise Refused("no AWS region. Remedy: --region REGION, or set AWS_DEFAULT_REGION or a profile") from error
+
+
+def with_clients(
+    command: Callable[[argparse.Namespace, Clients, Say], int],
+) -> Callable[[argparse.Namespace, Say], int]:
+    """The command with the SDK opened for its --region."""
+    return lambda options, say: command(options, clients(options.region), say)
 
 
 def code_of(error: ClientError) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from client import bulk_input, bulk_record, stack_outputs, transform_jobs
-from client.aws import Clients
+from client.aws import Clients, with_clients
 from client.bulk_record import Run
 from client.bulk_run import BulkRunner, Say
 from client.bulk_store import BulkStore
@@ -165,7 +165,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         action="store_true",
         help="leave out lines that cannot be asked; INPUT.invalid.jsonl lists them",
     )
-    bulk.set_defaults(action=None, run=run)
+    bulk.set_defaults(action=None, run=with_clients(run))
     actions = bulk.add_subparsers(dest="action", required=False)
     stop = actions.add_parser("stop", help="stop a run's job")
     stop.add_argument("job", metavar="JOB", type=_job_name)

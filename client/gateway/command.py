@@ -1,0 +1,115 @@
+"""`python -m client gateway`: arguments in, a server until it is told to stop."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import signal
+import threading
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+import boto3
+from botocore.exceptions import BotoCoreError
+
+from client.errors import ANSWERED, Refused
+from client.gateway.app import Gateway
+from client.gateway.exchange import Request, Upstream, Whole, json_object
+from client.gateway.failures import Failure
+from client.gateway.in_flight import InFlight
+from client.gateway.plain_server import PlainServer
+from client.gateway.sagemaker import SageMakerEndpoint
+from client.gateway.server import THREADS, Server
+
+LOOPBACK = ("127.0.0.1", "::1")
+FIRST_LOOK_SECONDS = 10.0
+Say = Callable[[str], None]
+
+
+def run(options: argparse.Namespace, say: Say) -> int:
+    if options.host not in LOOPBACK:
+        if not options.any_host:
+            raise Refused(
+                f"--host {options.host}: whoever reaches it may use your AWS credentials for this endpoint, without a "
+                "password and in plain text. Remedy: --host 127.0.0.1, or --any-host if you mean it"
+            )
+        say(f"warning: everyone who reaches {options.host} may use this endpoint with your credentials, in plain text")
+    upstream = _upstream(options)
+    _look(upstream, say)
+    in_flight, stopped = InFlight(), threading.Event()
+    gateway = Gateway(
+        upstream, deadline_seconds=options.deadline, in_flight=in_flight, say=say, any_host=options.any_host
+    )
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopped.set())
+    server = Server(gateway, host=options.host, port=options.port)
+    host = f"[{options.host}]" if ":" in options.host else options.host
+    print(json.dumps({"event": "ready", "url": f"http://{host}:{server.port}", "to": upstream.name}), flush=True)
+    stopped.wait()
+    say("stopping: requests under way are answered first")
+    if not server.stop(in_flight, timeout=options.deadline):
+        say(f"some requests had no answer within {options.deadline:g} s and were dropped")
+    return ANSWERED
+
+
+def _upstream(options: argparse.Namespace) -> Upstream:
+    if options.url is not None:
+        if urlsplit(options.url).scheme not in ("http", "https") or not urlsplit(options.url).netloc:
+            raise Refused(f"--url {options.url}: not a URL such as http://127.0.0.1:8080")
+        return PlainServer(options.url, connections=THREADS)
+    try:
+        session = boto3.Session(region_name=options.region)
+        credentials = session.get_credentials()
+    except BotoCoreError as error:
+        raise Refused(f"no AWS credentials: {error}") from error
+    if session.region_name is None:
+        raise Refused("no AWS region. Remedy: --region REGION, or set AWS_DEFAULT_REGION or a profile")
+    if credentials is None:
+        raise Refused("no AWS credentials. Remedy: set AWS_PROFILE, or sign in with `aws sso login` or `aws configure`")
+    return SageMakerEndpoint(session, options.endpoint_name, connections=THREADS)
+
+
+def _look(upstream: Upstream, say: Say) -> None:
+    """Asks for the models once: a wrong name, right or region shows at the start and not at the first request."""
+    try:
+        answer = upstream.send(
+            Request(method="GET", route="/v1/models", body=b"", headers={}), timeout=FIRST_LOOK_SECONDS
+        )
+    except Failure as failure:
+        if not failure.again and failure.code != "deadline_exceeded":
+            raise Refused(failure.message) from failure
+        say(f"warning: {failure.message}")
+        return
+    listed = json_object(answer.body).get("data") if isinstance(answer, Whole) else None
+    if isinstance(listed, list):
+        say(f"{upstream.name} serves {', '.join(str(each['id']) for each in listed)}")
+    else:
+        say(f"warning: {upstream.name} does not list its models; it may be another server than this project's")
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    one = commands.add_parser(
+        "gateway",
+        help="a local server that signs requests for clients which cannot",
+        description="Passes what it is asked on loopback to a SageMaker endpoint, signed with your AWS credentials. "
+        "Exit code 0: it was told to stop (SIGTERM, Ctrl-C); 2: it cannot start.",
+    )
+    target = one.add_mutually_exclusive_group(required=True)
+    target.add_argument("--endpoint-name", help="as deployed, such as decision-dev-scoring")
+    target.add_argument("--url", help="of a plain server instead, such as http://127.0.0.1:8080; nothing is signed")
+    one.add_argument("--host", default="127.0.0.1", help="(default: 127.0.0.1)")
+    one.add_argument("--any-host", action="store_true", help="allow a --host that others can reach")
+    one.add_argument("--port", type=int, default=8080, help="0 takes a free one (default: 8080)")
+    one.add_argument(
+        "--deadline", type=_seconds, default=60.0, help="seconds for a request, all tries together (default: 60)"
+    )
+    one.add_argument("--region", help="(default: as every AWS tool finds it)")
+    one.set_defaults(run=run)
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not (math.isfinite(value) and 1 <= value <= 3600):
+        raise argparse.ArgumentTypeError(f"{text}: 1 to 3600 seconds")
+    return value

@@ -1,0 +1,55 @@
+"""A plain scoring server as an upstream: `--url`. Bodies and the headers that matter pass as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import urllib3
+from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError, ReadTimeoutError
+
+from client.gateway.exchange import Answer, Request, Streamed, Whole
+from client.gateway.failures import Failure, StreamCut
+
+_ASKED = ("content-type", "accept", "content-encoding", "authorization", "x-amzn-sagemaker-custom-attributes")
+_TOLD = ("Content-Type", "X-Request-Id", "Retry-After", "X-Should-Retry", "WWW-Authenticate")
+
+
+class PlainServer:
+    def __init__(self, url: str, *, connections: int) -> None:
+        self._url = url.rstrip("/")
+        self._pool = urllib3.PoolManager(maxsize=connections, retries=False)
+
+    @property
+    def name(self) -> str:
+        return self._url
+
+    def send(self, request: Request, *, timeout: float) -> Answer:
+        try:
+            response = self._pool.request(
+                request.method,
+                self._url + request.route,
+                body=request.body or None,
+                headers={name: request.headers[name] for name in _ASKED if name in request.headers},
+                timeout=urllib3.Timeout(connect=min(5.0, timeout), read=timeout),
+                preload_content=False,
+                redirect=False,
+            )
+            told = {name: response.headers[name] for name in _TOLD if name in response.headers}
+            if response.status == 200 and "Content-Length" not in response.headers:
+                return Streamed(parts=_parts(response), headers=told)
+            return Whole(status=response.status, body=response.read(), headers=told)
+        except ReadTimeoutError as error:
+            raise Failure("deadline_exceeded", f"{self._url}: no answer within {timeout:.1f} s") from error
+        except (NewConnectionError, ConnectTimeoutError) as error:
+            raise Failure("unreachable", f"{self._url}: nobody listens there: {error}") from error
+        except HTTPError as error:
+            raise Failure("unreachable", f"{self._url}: the connection broke: {error}") from error
+
+
+def _parts(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
+    try:
+        yield from response.stream(None, decode_content=False)
+    except HTTPError as error:
+        raise StreamCut(f"the server's answer broke off: {error}") from error
+    finally:
+        response.release_conn()

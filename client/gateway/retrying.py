@@ -1,0 +1,82 @@
+"""Asking again while the caller still waits: capped exponential pauses with full jitter, on top of what the server asks
+for. Knows no HTTP.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from client.gateway.exchange import Answer, Request, Streamed, Upstream, Whole, json_object
+from client.gateway.failures import Failure
+
+FIRST_SECONDS, CAP_SECONDS = 0.25, 8.0
+_AGAIN = frozenset({429, 503})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clock:
+    """now: on the clock of deadlines. jitter: of [0, limit)."""
+
+    now: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+    jitter: Callable[[float], float] = lambda limit: random.uniform(0, limit)
+
+
+def answered(
+    upstream: Upstream, request: Request, *, deadline: float, clock: Clock, gone: Callable[[], bool]
+) -> tuple[Answer, int]:
+    """The answer and how often was asked. Raises Failure. gone: whether the caller has hung up."""
+    tries = 0
+    while True:
+        tries += 1
+        left = deadline - clock.now()
+        if left <= 0:
+            raise Failure("deadline_exceeded", f"the deadline came before the request could be sent to {upstream.name}")
+        outcome = _asked(upstream, request, left)
+        if isinstance(outcome, Streamed) or not _may_change(outcome):
+            return _told(outcome), tries
+        least = retry_after(outcome)
+        pause = least + clock.jitter(min(CAP_SECONDS, FIRST_SECONDS * 2 ** (tries - 1)))
+        if gone() or clock.now() + pause >= deadline:
+            return _told(_given_up(outcome, least)), tries
+        clock.sleep(pause)
+
+
+def retry_after(outcome: Whole | Failure) -> float:
+    """Seconds that the server wants to be left alone, as the dialects say it in their bodies; 0 where none does."""
+    if isinstance(outcome, Failure):
+        return 0.0
+    body = json_object(outcome.body)
+    error = body.get("error")
+    inner = error.get("retry_after_seconds") if isinstance(error, dict) else None
+    for said in (body.get("retry_after_seconds"), body.get("x_retry_after_seconds"), inner):
+        if isinstance(said, (int, float)) and not isinstance(said, bool) and said >= 0:
+            return float(said)
+    return 0.0
+
+
+def _asked(upstream: Upstream, request: Request, timeout: float) -> Answer | Failure:
+    try:
+        return upstream.send(request, timeout=timeout)
+    except Failure as failure:
+        return failure
+
+
+def _may_change(outcome: Whole | Failure) -> bool:
+    return outcome.again if isinstance(outcome, Failure) else outcome.status in _AGAIN
+
+
+def _told(outcome: Answer | Failure) -> Answer:
+    if isinstance(outcome, Failure):
+        raise outcome
+    return outcome
+
+
+def _given_up(outcome: Whole | Failure, least: float) -> Whole | Failure:
+    """The caller's own time is over; its next try is its own affair, and the header that InvokeEndpoint hides helps."""
+    if isinstance(outcome, Failure) or not least:
+        return outcome
+    return replace(outcome, headers={**outcome.headers, "Retry-After": f"{least:g}"})

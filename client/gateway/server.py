@@ -1,0 +1,57 @@
+"""A waitress server that stops as it should: nobody new is let in, who is inside gets an answer."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+import waitress.server
+
+from client.errors import Refused
+from client.gateway.in_flight import InFlight
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
+
+THREADS = 32
+MAX_MESSAGE_BYTES = 64 * 1024 * 1024  # past what any endpoint takes; up to it the answer says what the endpoint takes
+_FLUSH_SECONDS = 5.0
+
+
+class Server:
+    """Listens from construction on. Raises Refused where it cannot."""
+
+    def __init__(self, application: WSGIApplication, *, host: str, port: int) -> None:
+        # a request that waits for a thread is none to warn of
+        logging.getLogger("waitress.queue").setLevel(logging.ERROR)
+        try:
+            family = socket.AF_INET6 if ":" in host else socket.AF_INET
+            listening = socket.create_server((host, port), family=family)
+            self._server: Any = waitress.server.create_server(
+                application,
+                sockets=[listening],
+                threads=THREADS,
+                ident="decision-gateway",
+                max_request_body_size=MAX_MESSAGE_BYTES,
+                channel_request_lookahead=1,  # or a caller that hangs up would not be noticed
+            )
+        except (OSError, ValueError) as error:
+            raise Refused(f"--host {host} --port {port}: cannot listen there: {error}") from error
+        self.port = int(listening.getsockname()[1])
+        self._loop = threading.Thread(target=self._server.run, name="gateway", daemon=True)
+        self._loop.start()
+
+    def stop(self, in_flight: InFlight, *, timeout: float) -> bool:
+        """Whether every request under way got its answer in time."""
+        whole = in_flight.close(timeout)
+        until = time.monotonic() + _FLUSH_SECONDS
+        while self._unsent() and time.monotonic() < until:
+            time.sleep(0.01)
+        self._server.close()
+        return whole
+
+    def _unsent(self) -> bool:
+        return any(channel.total_outbufs_len for channel in list(self._server.active_channels.values()))
