@@ -148,6 +148,7 @@ class OwnServer(Watched):
             "DECISION_HOST": "127.0.0.1",
             "DECISION_PORT": "0",
             "DECISION_N_CTX": str(n_ctx),
+            "DECISION_CHAT_N_CTX": "0",  # the peers have no second context either
         }
         super().__init__([PYTHON, ROOT / "container/serve"], log, given | dict(settings or {}))
         ready = json.loads(self.line())

@@ -3,49 +3,30 @@
 from __future__ import annotations
 
 import logging
-import select
 import time
 import uuid
-from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
 
 from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
+from decision_server.answering import answer
 from decision_server.api_key import check_api_key
 from decision_server.config import Config
-from decision_server.content_encoding import decoded
 from decision_server.errors import Refusal
 from decision_server.lifecycle import Lifecycle, State
 from decision_server.metrics import CONTENT_TYPE as METRICS_CONTENT_TYPE
 from decision_server.metrics import Metrics
 from decision_server.named_routes import NamedRoutes
-from decision_server.request_body import read_body
 from decision_server.request_log import LoggedAnswer, RequestLog
-from decision_server.wire.asked import Asked
-from decision_server.wire.dialects import ROUTES, Dialect, check_media_type, dialect_of
+from decision_server.streamed import StreamedAnswer, Told
+from decision_server.wire.dialects import ROUTES, Dialect
 from decision_server.wire.error_bodies import CONTENT_TYPE, error_answer
-from decision_server.wire.json_body import parse
-from decision_server.wire.model_names import ModelNames
-from decision_server.wire.reading import read
 
 _log = logging.getLogger(__name__)
 _OF_THE_BODY = frozenset({400, 413, 422})  # what is wrong with one request, and will be when it is sent again
-
-
-class Answering(Protocol):
-    """What the routes need of the loaded server."""
-
-    @property
-    def queue_depth(self) -> int:
-        """Requests waiting or running now."""
-
-    @property
-    def names(self) -> ModelNames:
-        """What requests may call the model."""
-
-    def answer(self, asked: Asked, *, received: float, deadline: float, gone: Callable[[], bool]) -> LoggedAnswer:
-        """Raises Refusal."""
 
 
 def create_app(config: Config, lifecycle: Lifecycle[Any], metrics: Metrics) -> Flask:
@@ -68,22 +49,30 @@ def create_app(config: Config, lifecycle: Lifecycle[Any], metrics: Metrics) -> F
         received = time.monotonic()
         request_id = uuid.uuid4().hex
         told = RequestLog(request_id=request_id, dialect=ROUTES[request.path])
-        facts: Mapping[str, object] = {}
+
+        def tell(status: int, code: str, facts: Mapping[str, object]) -> None:
+            seconds = time.monotonic() - received
+            metrics.answered(status, code, seconds)
+            changes = metrics.prefix_changes()
+            line = told.facts(status=status, code=code, seconds=seconds, prefixes=changes, answer=facts)
+            _log.info("answered", extra={"facts": line})
+
         try:
-            answer = _answer(config, lifecycle.parts, received, told)
-            response = Response(answer.body, 200, {"Content-Type": CONTENT_TYPE, "X-Request-Id": request_id})
-            code, facts = "ok", answer.facts
+            found = answer(config, lifecycle.parts, request.environ, received=received, told=told)
+            match found:
+                case StreamedAnswer():
+                    body: bytes | Told = Told(found, partial(tell, 200))
+                    content_type = found.content_type
+                case LoggedAnswer():
+                    body, content_type = found.body, CONTENT_TYPE
+                    tell(200, "ok", found.facts)
+            return Response(body, 200, {"Content-Type": content_type, "X-Request-Id": request_id})
         except Refusal as refusal:
             response, code = _refused(refusal, request_id, told.dialect), refusal.code
         except Exception:  # noqa: BLE001 - the border: any fault is logged with its trace, and the caller gets its id
             _log.exception("a request failed", extra={"facts": {"request_id": request_id}})
             response, code = _refused(_internal(), request_id, told.dialect), "internal"
-        seconds = time.monotonic() - received
-        metrics.answered(response.status_code, code, seconds)
-        line = told.facts(
-            status=response.status_code, code=code, seconds=seconds, prefixes=metrics.prefix_changes(), answer=facts
-        )
-        _log.info("answered", extra={"facts": line})
+        tell(response.status_code, code, {})
         if config.batch and response.status_code in _OF_THE_BODY:
             # Batch Transform drops every answer of an object in which one line got a 4xx: its error stands in place.
             response.status_code = 200
@@ -108,34 +97,6 @@ def create_app(config: Config, lifecycle: Lifecycle[Any], metrics: Metrics) -> F
         return response
 
     return app
-
-
-def _answer(config: Config, parts: Answering, received: float, told: RequestLog) -> LoggedAnswer:
-    told.queue_depth = parts.queue_depth
-    environ = request.environ
-    check_api_key(config.api_key, environ.get("HTTP_AUTHORIZATION"))
-    check_media_type(environ.get("CONTENT_TYPE"))
-    sent = read_body(
-        environ["wsgi.input"].read,
-        content_length=environ.get("CONTENT_LENGTH") or None,
-        max_bytes=config.max_body_bytes,
-        timeout_seconds=config.read_timeout_seconds,
-    )
-    body = decoded(sent, environ.get("HTTP_CONTENT_ENCODING"), max_bytes=config.max_body_bytes)
-    told.dialect, value = dialect_of(parse(body), request.path)
-    asked = read(told.dialect, value, max_decisions=config.max_decisions, names=parts.names)
-    told.decisions = len(asked.decisions)
-    deadline = received + config.deadline_seconds
-    return parts.answer(asked, received=received, deadline=deadline, gone=_gone(environ.get("gunicorn.socket")))
-
-
-def _gone(sock: Any) -> Callable[[], bool]:
-    """Whether the caller has closed its side of the connection. A half-closed one counts: no HTTP client needs it."""
-    if sock is None:  # a test client
-        return lambda: False
-    poll = select.poll()
-    poll.register(sock, select.POLLRDHUP)
-    return lambda: bool(poll.poll(0))
 
 
 def _refused(refusal: Refusal, request_id: str, dialect: Dialect | None) -> Response:

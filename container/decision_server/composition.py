@@ -14,6 +14,8 @@ from dataclasses import asdict
 
 from decision_server import calibration, choices, opening, threads
 from decision_server import config as settings
+from decision_server.chat_prompts import ChatPrompts
+from decision_server.chat_service import ChatService
 from decision_server.decisions import Decision, Option
 from decision_server.engine import LlamaEngine, open_model, prove
 from decision_server.lifecycle import Lifecycle, State
@@ -32,6 +34,7 @@ _WARM_UP = Decision(
     options=(Option(id="yes", description="It is ready."), Option(id="no", description="It is not ready.")),
 )
 _WARM_UP_SECONDS = 600.0
+_CHAT_N_CTX = 2048  # tokens of a chat where the settings leave it open
 
 
 def assemble(on_failure: Callable[[Exception], None]) -> DecisionService:
@@ -61,8 +64,21 @@ def assemble(on_failure: Callable[[Exception], None]) -> DecisionService:
         loaded = prove(opened, n_threads=choice.n_threads, flash_attention=None)
     engine = LlamaEngine(loaded, config.prefix_streams)
     preparer = preparing.result()
-    scheduler = Scheduler(engine, queue_size=config.queue_size, observe=metrics.scored, on_failure=on_failure)
     facts = engine.facts
+    chat_n_ctx = min(_CHAT_N_CTX, engine.vocabulary.n_ctx_train) if config.chat_n_ctx is None else config.chat_n_ctx
+    chat_engine = engine.open_chats(n_ctx=chat_n_ctx, slots=config.chat_slots) if chat_n_ctx else None
+    scheduler = Scheduler(
+        engine, queue_size=config.queue_size, observe=metrics.scored, on_failure=on_failure, chats=chat_engine
+    )
+    chats = None
+    if chat_engine is not None:
+        chats = ChatService(
+            ChatPrompts(engine.vocabulary),
+            scheduler,
+            n_ctx=chat_engine.n_ctx,
+            fingerprint=f"{files.gguf.sha256[:16]}-{facts.llama_cpp.replace(' ', '-')}",
+            metrics=metrics,
+        )
     gguf = Gguf(file=files.gguf.file, bytes=files.gguf.bytes, sha256=files.gguf.sha256)
     model = Model(
         name=files.name,
@@ -84,7 +100,13 @@ def assemble(on_failure: Callable[[Exception], None]) -> DecisionService:
     )
     metrics.watch_prefixes(engine.counters)
     service = DecisionService(
-        preparer, scheduler, model=model, metrics=metrics, calibration=fitted, aliases=config.model_aliases
+        preparer,
+        scheduler,
+        model=model,
+        metrics=metrics,
+        calibration=fitted,
+        aliases=config.model_aliases,
+        chats=chats,
     )
     scheduler.start()
     _warm_up(service)

@@ -46,6 +46,8 @@ class Config:
     readout: str | None
     prompt_version: str | None
     prefix_streams: int
+    chat_n_ctx: int | None
+    chat_slots: int
     log_level: str
     model_aliases: tuple[str, ...]
     batch: bool
@@ -83,6 +85,8 @@ def load(environ: Mapping[str, str]) -> Config:
         readout=read.choice("DECISION_READOUT", READOUTS),
         prompt_version=read.text("DECISION_PROMPT_VERSION"),
         prefix_streams=read.whole("DECISION_PREFIX_STREAMS", 8, least=0, most=64),
+        chat_n_ctx=read.optional_whole("DECISION_CHAT_N_CTX", least=0, most=_LARGEST),
+        chat_slots=read.whole("DECISION_CHAT_SLOTS", 2, least=1, most=16),
         log_level=read.choice("DECISION_LOG_LEVEL", LOG_LEVELS) or "info",
         model_aliases=read.names("DECISION_MODEL_ALIASES"),
         batch=environ.get(_PLATFORM_BATCH, "").lower() == "true",

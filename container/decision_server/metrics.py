@@ -87,6 +87,8 @@ class Metrics:
             "Answers with less than half of the probability on the labels",
             registry=registry,
         )
+        self._chat_prompt = Counter("decision_chat_prompt_tokens", "Tokens of chats' prompts", registry=registry)
+        self._chat_said = Counter("decision_chat_answer_tokens", "Tokens written for chats", registry=registry)
         self._ready = Gauge("decision_ready", "1 while decisions are answered", registry=registry)
         self._queue = Gauge("decision_queue_depth", "Requests waiting or running", registry=registry)
         self._queue_limit = Gauge("decision_queue_limit", "Requests that may wait or run", registry=registry)
@@ -137,6 +139,10 @@ class Metrics:
     def decided(self, decisions: int, low_mass: int) -> None:
         self._decisions.inc(decisions)
         self._low_mass.inc(low_mass)
+
+    def said(self, prompt_tokens: int, answer_tokens: int) -> None:
+        self._chat_prompt.inc(prompt_tokens)
+        self._chat_said.inc(answer_tokens)
 
     def scored(self, score: Score) -> None:
         self._evaluated.inc(score.evaluated_tokens + sum(map(len, score.continuation_logprobs)))

@@ -1,7 +1,8 @@
 """One engine, one thread that owns it, a bounded number of requests in front of it (contract 8; F4, F7, F18).
 
-Knows admission, deadlines, draining and the engine's death; leaves the order of work to `work_order`, and what a score
-means to its callers. No ctypes, no Flask.
+Knows admission, deadlines, draining and the engine's death; leaves the order of questions to `work_order`, that of
+chats to `chat_turns`, and what a score means to its callers. Questions go first: a chat advances by one step, a token
+or a small piece of its prompt, whenever no question waits (contract 6). No ctypes, no Flask.
 """
 
 from __future__ import annotations
@@ -9,14 +10,16 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from types import TracebackType
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from decision_server.chat_turns import Chat, Turns
 from decision_server.errors import Refusal
+from decision_server.generation import ChatEngine, ChatTask, NoChats, Token
 from decision_server.scoring import Score, ScoringEngine, ScoringStopped, ScoringTask
-from decision_server.work_order import Job, Taken, predicted_costs, take_next, tokens_ahead
+from decision_server.work_order import Job, Taken, Work, predicted_costs, take_next, tokens_ahead
 
 _GONE_CHECK_SECONDS = 0.2  # how often a waiting request looks whether its caller is still there
 T = TypeVar("T")
@@ -28,7 +31,7 @@ class EngineDied(Exception):
 
 
 class Scheduler:
-    """Admits at most 1 + queue_size requests and scores their questions one at a time.
+    """Admits at most 1 + queue_size requests, scores their questions one at a time and writes answers to chats.
 
     observe: called with every score, on the engine thread. on_failure: called once, on the engine thread, when the
     engine raises; the scheduler then refuses everything.
@@ -41,6 +44,7 @@ class Scheduler:
         queue_size: int,
         observe: Callable[[Score], None],
         on_failure: Callable[[Exception], None],
+        chats: ChatEngine | None = None,
     ) -> None:
         self._engine = engine
         self._limit = 1 + queue_size
@@ -48,13 +52,15 @@ class Scheduler:
         self._on_failure = on_failure
         self._changed = threading.Condition()
         self._jobs: dict[Job, threading.Event] = {}
+        self._chats: dict[Chat, threading.Event] = {}
+        self._turns = Turns(chats or NoChats())
         self._running: Job | None = None
         self._admitted = 0
         self._arrivals = 0
         self._draining = False
         self._stopping = False
         self._failure: Exception | None = None
-        self._culprit: Job | None = None
+        self._culprit: Work[Any] | None = None
         self._recent_tokens = 0.0
         self._recent_seconds = 0.0
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
@@ -107,22 +113,20 @@ class Scheduler:
 
     def _run(self) -> None:
         try:
-            while (job := self._take()) is not None:
-                started = time.monotonic()
+            while (work := self._take()) is not None:
                 try:
-                    score = self._engine.score(job.next_task, stop=partial(self._is_over, job))
-                    self._observe(score)
-                except ScoringStopped:
-                    self._set_down()
-                    continue
+                    match work:
+                        case Job():
+                            self._score(work)
+                        case Chat():
+                            self._say(work)
                 except Exception as error:  # noqa: BLE001 - whatever the engine raises, it cannot be trusted after it
-                    self._fail(job, error)
+                    self._fail(work, error)
                     return
-                self._store(job, Taken(value=score, queue_seconds=started - job.submitted_at))
         finally:
             self._engine.close()
 
-    def _take(self) -> Job | None:
+    def _take(self) -> Job | Chat | None:
         with self._changed:
             while True:
                 if self._stopping:
@@ -132,7 +136,33 @@ class Scheduler:
                 if live:
                     self._running = take_next(live)
                     return self._running
-                self._changed.wait()  # callers of jobs past their deadline remove them themselves
+                chat = self._turns.next([chat for chat in self._chats if chat.deadline > now], self._chats)
+                if chat is not None:
+                    return chat
+                self._changed.wait()  # callers of work past its deadline remove it themselves
+
+    def _score(self, job: Job) -> None:
+        started = time.monotonic()
+        try:
+            score = self._engine.score(job.next_task, stop=partial(self._is_over, job))
+            self._observe(score)
+        except ScoringStopped:
+            self._set_down()
+            return
+        self._store(job, Taken(value=score, queue_seconds=started - job.submitted_at))
+
+    def _say(self, chat: Chat) -> None:
+        token = self._turns.step(chat, self._chats)
+        if token is None:
+            return
+        with self._changed:
+            news = self._chats.get(chat)
+            if news is None:  # its caller has left
+                return
+            chat.add(token)
+            if chat.finished:
+                del self._chats[chat]
+            news.set()
 
     def _is_over(self, job: Job) -> bool:
         """Whether nobody waits for the job any more. Takes no lock: a late answer costs a decode, no more."""
@@ -157,9 +187,9 @@ class Scheduler:
                 del self._jobs[job]
             news.set()
 
-    def _fail(self, job: Job, error: Exception) -> None:
+    def _fail(self, work: Work[Any], error: Exception) -> None:
         with self._changed:
-            self._running, self._failure, self._culprit = None, error, job
+            self._running, self._failure, self._culprit = None, error, work
             self._wake_all()
         self._on_failure(error)
 
@@ -172,7 +202,7 @@ class Scheduler:
             raise Refusal("draining", "this server is shutting down; retry on another one", retry_after_seconds=1)
 
     def _wake_all(self) -> None:
-        for news in self._jobs.values():
+        for news in (*self._jobs.values(), *self._chats.values()):
             news.set()
         self._changed.notify_all()
 
@@ -207,21 +237,35 @@ class Scheduler:
             self._changed.notify_all()
             return job, news
 
-    def _fetch(self, job: Job, news: threading.Event) -> list[Taken[Score]]:
+    def _submit_chat(self, task: ChatTask, deadline: float) -> tuple[Chat, threading.Event]:
+        with self._changed:
+            self._refuse_if_closed()
+            self._arrivals += 1
+            chat = Chat(arrival=self._arrivals, task=task, submitted_at=time.monotonic(), deadline=deadline)
+            news = self._chats[chat] = threading.Event()
+            self._changed.notify_all()
+            return chat, news
+
+    def _fetch(self, work: Work[T], news: threading.Event) -> list[T]:
         """What has arrived since the last time. Raises where nothing will arrive any more."""
         with self._changed:
             news.clear()
-            if job.arrived:
-                return job.fetch()
-            if job is self._culprit:
+            if work.arrived:
+                return work.fetch()
+            if work is self._culprit:
                 raise EngineDied("the engine failed on this request") from self._failure
             if self._failure is not None or self._stopping:
                 self._refuse_if_closed()
             return []
 
-    def _withdraw(self, job: Job) -> None:
+    def _withdraw(self, work: Job | Chat) -> None:
         with self._changed:
-            self._jobs.pop(job, None)
+            match work:
+                case Job():
+                    self._jobs.pop(work, None)
+                case Chat():
+                    self._chats.pop(work, None)
+                    self._changed.notify_all()  # its place in the engine may be another chat's turn
 
     def _release(self) -> None:
         with self._changed:
@@ -235,7 +279,7 @@ class Ticket:
     def __init__(self, scheduler: Scheduler, deadline: float) -> None:
         self._scheduler = scheduler
         self._deadline = deadline
-        self._job: Job | None = None
+        self._work: Job | Chat | None = None
 
     def __enter__(self) -> Ticket:
         return self
@@ -243,8 +287,8 @@ class Ticket:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._job is not None:
-            self._scheduler._withdraw(self._job)
+        if self._work is not None:
+            self._scheduler._withdraw(self._work)
         self._scheduler._release()
 
     def score(
@@ -257,11 +301,12 @@ class Ticket:
         draining, engine failed, caller gone), EngineDied, and what `read` raises; no further question of this request
         runs after that, and one that runs is stopped.
         """
-        self._job, news = self._scheduler._submit(tasks, self._deadline)
+        self._work, news = self._scheduler._submit(tasks, self._deadline)
+        job = self._work
         results: list[Taken[T]] = []
         while True:
-            news.wait(max(0.0, min(_GONE_CHECK_SECONDS, self._deadline - time.monotonic())))
-            for taken in self._scheduler._fetch(self._job, news):
+            self._wait(news)
+            for taken in self._scheduler._fetch(job, news):
                 value = read(len(results), taken.value)
                 results.append(Taken(value=value, queue_seconds=taken.queue_seconds))
             if len(results) == len(tasks):
@@ -274,3 +319,27 @@ class Ticket:
                 )
             if gone():
                 raise Refusal("caller_gone", "the caller closed the connection")
+
+    def generate(self, task: ChatTask, *, gone: Callable[[], bool]) -> Iterator[Token]:
+        """The answer's tokens as they come, up to the one that ends it or to max_tokens. Called once.
+
+        Raises what `score` raises; a chat whose caller has left the ticket is not worked on any more.
+        """
+        self._work, news = self._scheduler._submit_chat(task, self._deadline)
+        chat = self._work
+        while True:
+            self._wait(news)
+            yield from self._scheduler._fetch(chat, news)
+            if chat.finished and not chat.arrived:
+                return
+            if time.monotonic() >= self._deadline:
+                raise Refusal(
+                    "deadline_exceeded",
+                    f"the deadline passed with {chat.said} of at most {task.max_tokens} tokens written; "
+                    "retry later or ask for fewer",
+                )
+            if gone():
+                raise Refusal("caller_gone", "the caller closed the connection")
+
+    def _wait(self, news: threading.Event) -> None:
+        news.wait(max(0.0, min(_GONE_CHECK_SECONDS, self._deadline - time.monotonic())))

@@ -12,6 +12,7 @@ from typing import Protocol
 
 from decision_server.baselines import Baselines
 from decision_server.calibration import Calibration
+from decision_server.chat_service import ChatService
 from decision_server.choices import LIKELIHOOD, Choice
 from decision_server.decisions import Decision
 from decision_server.errors import Refusal
@@ -49,7 +50,7 @@ class _Asked:
 
 
 class DecisionService:
-    """Safe to use from many threads at once."""
+    """Safe to use from many threads at once. chats: what writes answers with the same model; None where that is off."""
 
     def __init__(
         self,
@@ -60,6 +61,7 @@ class DecisionService:
         metrics: Metrics,
         calibration: Calibration | None = None,
         aliases: tuple[str, ...] = (),
+        chats: ChatService | None = None,
     ) -> None:
         self._preparer = preparer
         self._scheduler = scheduler
@@ -68,6 +70,7 @@ class DecisionService:
         self._calibration = calibration
         self._names = ModelNames(name=model.name, aliases=aliases)
         self._baselines = Baselines()
+        self.chats = chats
 
     @property
     def name(self) -> str:

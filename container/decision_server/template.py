@@ -38,7 +38,7 @@ def frame(template: str | None, *, system: str | None, bos_token: str, eos_token
     if not template:
         raise StartupFailure("the GGUF has no tokenizer.chat_template; use the GGUF of an instruction-tuned model")
     try:
-        compiled = _environment().from_string(template)
+        compiled = environment().from_string(template)
         special = {"bos_token": bos_token, "eos_token": eos_token}
         text = compiled.render(**_variables(system, _STAND_IN), **special)
         if text.count(_STAND_IN) != 1:
@@ -68,7 +68,7 @@ def _variables(system: str | None, user: str) -> dict[str, Any]:
     }
 
 
-def _environment() -> ImmutableSandboxedEnvironment:
+def environment() -> ImmutableSandboxedEnvironment:
     """What published templates expect of their renderer. `strftime_now` is left undefined on purpose: a prompt that
     holds today's date gives other answers tomorrow, and templates that ask for it have a fixed date to fall back on."""
     environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols])

@@ -27,16 +27,27 @@ class Taken(Generic[T]):
 
 
 @dataclass(kw_only=True, eq=False)
-class Job:
-    """The questions of one request. Changed under the scheduler's lock only."""
+class Work(Generic[T]):
+    """What one request has the engine do. Changed under the scheduler's lock only."""
 
     arrival: int
-    tasks: tuple[ScoringTask, ...]
-    costs: tuple[int, ...]  # predicted tokens to evaluate, a task each
     submitted_at: float
     deadline: float
+    arrived: list[T] = field(default_factory=list)  # done, and not yet fetched by the caller's thread
+
+    def fetch(self) -> list[T]:
+        """What has arrived since the last time."""
+        fetched, self.arrived = self.arrived, []
+        return fetched
+
+
+@dataclass(kw_only=True, eq=False)
+class Job(Work[Taken[Score]]):
+    """The questions of one request."""
+
+    tasks: tuple[ScoringTask, ...]
+    costs: tuple[int, ...]  # predicted tokens to evaluate, a task each
     scored: int = 0
-    arrived: list[Taken[Score]] = field(default_factory=list)  # scored, and not yet fetched by the caller's thread
     overtaken: int = 0
 
     @property
@@ -59,11 +70,6 @@ class Job:
     def add(self, taken: Taken[Score]) -> None:
         self.scored += 1
         self.arrived.append(taken)
-
-    def fetch(self) -> list[Taken[Score]]:
-        """What has arrived since the last time."""
-        fetched, self.arrived = self.arrived, []
-        return fetched
 
 
 def predicted_costs(tasks: Sequence[ScoringTask]) -> tuple[int, ...]:

@@ -18,6 +18,8 @@ MAX_BODY_BYTES = 1048576
 DEADLINE_SECONDS = 50
 QUEUE_SIZE = 64
 _NUMBERS: Mapping[str, tuple[int, int | None]] = {
+    "chat_n_ctx": (0, 1048576),
+    "chat_slots": (1, 16),
     "deadline_seconds": (1, 59),  # InvokeEndpoint gives up after 60
     "max_body_bytes": (1024, 26214400),
     "max_decisions": (1, 1024),

@@ -3,8 +3,9 @@
 `LlamaEngine` is the door: it implements `scoring.ScoringEngine` and lends a `Vocabulary` that request threads may use.
 """
 
+from decision_server.engine.chat_context import ChatContext
 from decision_server.engine.llama_engine import LlamaEngine
 from decision_server.engine.loading import open_model, prove
 from decision_server.engine.vocabulary import SpecialToken, Vocabulary
 
-__all__ = ["LlamaEngine", "SpecialToken", "Vocabulary", "open_model", "prove"]
+__all__ = ["ChatContext", "LlamaEngine", "SpecialToken", "Vocabulary", "open_model", "prove"]

@@ -11,13 +11,14 @@ from pathlib import Path
 
 from decision_server.engine import loading
 from decision_server.engine.branches import Branches
+from decision_server.engine.chat_context import ChatContext
 from decision_server.engine.context import Context
 from decision_server.engine.layout import Computed
 from decision_server.engine.prefixes import KeptPrefixes
 from decision_server.engine.reuse import Reuse
 from decision_server.engine.sequence import Sequence
 from decision_server.engine.vocabulary import Vocabulary
-from decision_server.model_errors import EngineClosed, EngineFailure
+from decision_server.model_errors import EngineClosed, EngineFailure, StartupFailure
 from decision_server.scoring import EngineFacts, PrefixCounters, Score, ScoringStopped, ScoringTask
 
 _log = logging.getLogger(__name__)
@@ -37,6 +38,7 @@ class LlamaEngine:
         self._sequence = Sequence(loaded.context)
         self._branches = Branches(loaded.context)
         self._shared = 0  # how many of the sequence's first tokens other tasks are likely to need
+        self._chats: ChatContext | None = None
         self._owner = threading.Lock()
         self.facts: EngineFacts = loaded.facts
         self.reuse: Reuse = loaded.reuse
@@ -74,6 +76,27 @@ class LlamaEngine:
         opened = loading.open_model(path, n_ctx=n_ctx, n_gpu_layers=n_gpu_layers)
         return cls(loading.prove(opened, n_threads=n_threads, flash_attention=flash_attention), prefix_streams)
 
+    def open_chats(self, *, n_ctx: int, slots: int) -> ChatContext:
+        """A second context on the same weights; `close` closes it too. Called once. Raises StartupFailure."""
+        facts = self.facts
+        if n_ctx > self.vocabulary.n_ctx_train:
+            raise StartupFailure(
+                f"DECISION_CHAT_N_CTX: {n_ctx} given; this model allows 1 to {self.vocabulary.n_ctx_train}"
+            )
+        self._chats = ChatContext(
+            self._api,
+            self._model,
+            self.vocabulary,
+            n_ctx=n_ctx,
+            slots=slots,
+            n_threads=facts.n_threads,
+            on_gpu=facts.n_gpu_layers > 0,
+        )
+        each = self.reuse.fixed_bytes + self.reuse.token_bytes * n_ctx
+        known = {"bytes_each": each, "bytes_in_all": each * slots} if each else {}  # as the self-check measured them
+        _log.info("memory for chats", extra={"facts": {"slots": slots, "n_ctx": n_ctx, **known}})
+        return self._chats
+
     def score(self, task: ScoringTask, *, stop: Callable[[], bool] = lambda: False) -> Score:
         """Logits after the last token, and what follows it.
 
@@ -95,6 +118,8 @@ class LlamaEngine:
         """Frees the context before the model; waits for threads inside the vocabulary. May be called twice."""
         if self._model is not None:
             self._kept.clear()
+            if self._chats is not None:
+                self._chats.close()
             self._context.close()
             self.vocabulary.close()
             self._api.llama_model_free(self._model)

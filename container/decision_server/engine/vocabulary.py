@@ -48,6 +48,7 @@ class Vocabulary:
         eos_id = self._declared(api.llama_vocab_eos(self._handle))
         self.eos_text = "" if eos_id is None else self._text(eos_id)
         self.special_tokens = tuple(self._special())
+        self._unsaid = frozenset(token.id for token in self.special_tokens if token.control)
 
     def tokenize(self, text: str, *, parse_special: bool) -> tuple[int, ...]:
         """UTF-8 text → ids, without any token of the vocabulary's own accord (BOS, EOS).
@@ -73,6 +74,15 @@ class Vocabulary:
             with self._inside():
                 known = self._pieces[token] = self._piece(token)
         return known
+
+    def said(self, token: int) -> bytes:
+        """The bytes that a generated token adds to an answer: a control token adds none."""
+        return b"" if token in self._unsaid else self.piece(token)
+
+    def ends_answer(self, token: int) -> bool:
+        """Whether a model that says this token has no more to say."""
+        with self._inside():
+            return bool(self._api.llama_vocab_is_eog(self._handle, token))
 
     def close(self) -> None:
         """Waits until nobody is inside, then refuses everyone."""

@@ -17,6 +17,7 @@ class Dialect(Enum):
     DECISIONS = "decisions"
     SYSTEM_ONE = "systemone"
     OPENAI_DECISIONS = "openai-decisions"
+    CHAT = "chat"
 
 
 # The routes, and the one dialect of a route that has only one; elsewhere the keys tell.
@@ -24,12 +25,13 @@ ROUTES: dict[str, Dialect | None] = {
     "/invocations": None,
     "/v1/decisions": None,
     "/v1/systemone": Dialect.SYSTEM_ONE,
+    "/v1/chat/completions": Dialect.CHAT,
 }
 
 _TELLING = ("decision", "decisions", "questions", "messages")
 _NEEDED = (
-    "send exactly one of `decision`, `decisions`, `questions` as an object with `state` (System One) and `questions` "
-    "as a list with `input` (OpenAI Decisions)"
+    "send exactly one of `decision`, `decisions`, `questions` as an object with `state` (System One), `questions` "
+    "as a list with `input` (OpenAI Decisions) and `messages` (chat completions)"
 )
 _JSON_LIKE = frozenset({"application/json", "text/json", "application/octet-stream"})
 
@@ -61,11 +63,7 @@ def dialect_of(value: JsonValue, route: str) -> tuple[Dialect, Mapping[str, Json
         case [] if "input" in body:
             return Dialect.OPENAI_DECISIONS, body
         case ["messages"]:
-            raise Refusal(
-                "unsupported_dialect",
-                "the body has the key 'messages' of chat completions, which this server does not answer",
-                place=("messages",),
-            )
+            return Dialect.CHAT, body
     keys = ", ".join(repr(key[:40]) for key in list(body)[:10]) or "no keys"
     problem = "more than one dialect" if told else "no known dialect"
     raise Refusal("unknown_dialect", f"the body has {keys}: {problem}; {_NEEDED}")

@@ -30,7 +30,7 @@ def error_answer(refusal: Refusal, request_id: str, dialect: Dialect | None) -> 
     match dialect:
         case Dialect.SYSTEM_ONE:
             status, body = systemone_status(refusal), systemone_error(refusal, request_id)
-        case Dialect.OPENAI_DECISIONS:
+        case Dialect.OPENAI_DECISIONS | Dialect.CHAT:
             status, body = refusal.status, openai_error(refusal, request_id)
         case _:
             status, body = refusal.status, _own_error(refusal, request_id)
