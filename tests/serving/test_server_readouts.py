@@ -150,3 +150,39 @@ def test_a_calibration_or_a_setting_that_does_not_fit_ends_the_start_with_one_li
         assert words in line["error"]
         assert server.process.wait(30) == 3
     assert server.out == ""
+
+
+def questions(server: Server) -> Any:
+    asked = {
+        "noul": {"type": "noul", "instructions": "Is it?"},
+        "choice": {"type": "choice", "instructions": "Which?", "criteria": {"a": None, "b": None, "c": None}},
+        "score": {"type": "score", "instructions": "How much?", "criteria": ["little", "some", "much"]},
+    }
+    reply = server.ask({"model": "tiny", "state": "Some evidence.", "questions": asked}, "/v1/systemone")
+    assert reply.status == 200, reply.json
+    return reply.json["answers"]
+
+
+def test_each_type_of_question_has_a_temperature_of_its_own_and_one_without_it_is_not_calibrated(
+    tmp_path: Path,
+) -> None:
+    folder = model_folder(tmp_path / "model", temperatures={"noul": 0.5, "choice": 4.0})
+    with Server([*SERVE], tmp_path / "log", {"DECISION_MODEL_PATH": str(folder), "DECISION_N_THREADS": "1"}) as server:
+        answers = questions(server)
+    assert {name: answer["x_calibration"] for name, answer in answers.items()} == {
+        "noul": {"status": "applied", "version": "v1", "temperature": 0.5},
+        "choice": {"status": "applied", "version": "v1", "temperature": 4.0},
+        "score": {"status": "none", "version": None, "temperature": 1.0},
+    }
+
+
+def test_levels_are_never_rotated_and_their_answers_are_those_of_letters(tmp_path: Path) -> None:
+    settings = {"DECISION_MODEL_PATH": str(tmp_path / "tiny.gguf"), "DECISION_N_THREADS": "1"}
+    write_tiny_llama(tmp_path / "tiny.gguf")
+    with Server([*SERVE], tmp_path / "rotated", settings | {"DECISION_READOUT": "letters-rotated"}) as rotating:
+        rotated = questions(rotating)
+    with Server([*SERVE], tmp_path / "letters", settings | {"DECISION_READOUT": "letters"}) as listing:
+        listed = questions(listing)
+    assert rotated["score"] == listed["score"]
+    assert [name for name, answer in rotated.items() if "x_rotation_spread" in answer] == ["noul", "choice"]
+    assert (rotated["choice"]["x_readout"], rotated["score"]["x_readout"]) == ("letters-rotated", "letters")
