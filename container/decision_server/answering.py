@@ -43,10 +43,10 @@ class Answering(Protocol):
 
 
 def answer(
-    config: Config, parts: Answering, environ: Mapping[str, Any], *, received: float, told: RequestLog
+    config: Config, loaded: Callable[[], Answering], environ: Mapping[str, Any], *, received: float, told: RequestLog
 ) -> LoggedAnswer | StreamedAnswer:
-    """environ: of a request to one of ROUTES. Raises Refusal, and what the engine raises."""
-    told.queue_depth = parts.queue_depth
+    """environ: of a request to one of ROUTES. loaded: raises Refusal while nobody can answer, which is asked last: only
+    a body says in which dialect its caller is to be told. Raises Refusal, and what the engine raises."""
     check_api_key(config.api_key, environ.get("HTTP_AUTHORIZATION"))
     check_media_type(environ.get("CONTENT_TYPE"))
     sent = read_body(
@@ -57,6 +57,8 @@ def answer(
     )
     body = decoded(sent, environ.get("HTTP_CONTENT_ENCODING"), max_bytes=config.max_body_bytes)
     told.dialect, value = dialect_of(parse(body), environ["PATH_INFO"])
+    parts = loaded()
+    told.queue_depth = parts.queue_depth
     asked = read(told.dialect, value, max_decisions=config.max_decisions, names=parts.names)
     deadline = received + config.deadline_seconds
     gone = _gone(environ.get("gunicorn.socket"))

@@ -20,6 +20,8 @@ from decision_server.lifecycle import Lifecycle, State
 from decision_server.metrics import CONTENT_TYPE as METRICS_CONTENT_TYPE
 from decision_server.metrics import Metrics
 from decision_server.named_routes import NamedRoutes
+from decision_server.openapi.document import PATH as OPENAPI_PATH
+from decision_server.openapi.document import document
 from decision_server.request_log import LoggedAnswer, RequestLog
 from decision_server.streamed import StreamedAnswer, Told
 from decision_server.wire.dialects import ROUTES, Dialect
@@ -58,7 +60,7 @@ def create_app(config: Config, lifecycle: Lifecycle[Any], metrics: Metrics) -> F
             _log.info("answered", extra={"facts": line})
 
         try:
-            found = answer(config, lifecycle.parts, request.environ, received=received, told=told)
+            found = answer(config, lambda: lifecycle.parts, request.environ, received=received, told=told)
             match found:
                 case StreamedAnswer():
                     body: bytes | Told = Told(found, partial(tell, 200))
@@ -83,6 +85,19 @@ def create_app(config: Config, lifecycle: Lifecycle[Any], metrics: Metrics) -> F
         try:
             check_api_key(config.api_key, request.environ.get("HTTP_AUTHORIZATION"))
             return Response(lifecycle.parts.names.body(), content_type=CONTENT_TYPE)
+        except Refusal as refusal:
+            return _refused(refusal, uuid.uuid4().hex, None)
+
+    @app.get(OPENAPI_PATH, provide_automatic_options=False)
+    def describe() -> Response:
+        try:
+            check_api_key(config.api_key, request.environ.get("HTTP_AUTHORIZATION"))
+            told = document(
+                lifecycle.parts.names,
+                max_decisions=config.max_decisions,
+                asks_for_a_key=config.api_key is not None,
+            )
+            return Response(told, content_type=CONTENT_TYPE)
         except Refusal as refusal:
             return _refused(refusal, uuid.uuid4().hex, None)
 
