@@ -19,10 +19,10 @@ from decision_server.wire.model_names import ModelNames
 from decision_server.wire.plain_values import as_flag, as_number, as_whole
 from decision_server.wire.shapes import as_list, as_object, as_text, count, fields, type_name
 
-_MAX_MESSAGES, _MAX_STOPS, _MAX_STOP_CHARACTERS = 1024, 16, 256
+MAX_MESSAGES, MAX_STOPS, MAX_STOP_CHARACTERS = 1024, 16, 256
 _SEEDS = 2**32 - 1  # llama.cpp takes 32 bits, and the last number for "any"
 _LARGEST = 2**63 - 1
-_ROLES: Mapping[str, Role] = {
+ROLES: Mapping[str, Role] = {
     "system": "system",
     "developer": "system",  # a newer name for it, which no chat template knows
     "user": "user",
@@ -41,8 +41,8 @@ _READ = (
     "stream",
     "stream_options",
 )
-_NOTHING_TO_DO = ("user", "safety_identifier", "metadata", "prompt_cache_key", "prompt_cache_retention", "verbosity")
-_ONLY: Mapping[str, tuple[JsonValue, ...]] = {  # what would change the answer otherwise
+NOTHING_TO_DO = ("user", "safety_identifier", "metadata", "prompt_cache_key", "prompt_cache_retention", "verbosity")
+ONLY: Mapping[str, tuple[JsonValue, ...]] = {  # what would change the answer otherwise
     "n": (1,),
     "logprobs": (False,),
     "top_logprobs": (0,),
@@ -72,8 +72,8 @@ class ChatRequest:
 def read(body: Mapping[str, JsonValue], names: ModelNames) -> ChatRequest:
     """Raises Refusal."""
     given = _without_nulls(body)
-    fields(given, (), required=("messages",), optional=(*_READ, *_NOTHING_TO_DO, *_ONLY))
-    for name, allowed in _ONLY.items():
+    fields(given, (), required=("messages",), optional=(*_READ, *NOTHING_TO_DO, *ONLY))
+    for name, allowed in ONLY.items():
         if name in given and not any(_same(given[name], one) for one in allowed):
             words = " or ".join(shown(one) for one in allowed)
             raise Refusal(
@@ -98,18 +98,18 @@ def read(body: Mapping[str, JsonValue], names: ModelNames) -> ChatRequest:
 
 def _messages(value: JsonValue) -> tuple[Message, ...]:
     items = as_list(value, ("messages",))
-    count(len(items), ("messages",), least=1, most=_MAX_MESSAGES)
+    count(len(items), ("messages",), least=1, most=MAX_MESSAGES)
     return tuple(_message(item, ("messages", index)) for index, item in enumerate(items))
 
 
 def _message(value: JsonValue, place: Place) -> Message:
     given = _without_nulls(as_object(value, place))
     role = as_text(given.get("role", ""), (*place, "role"))
-    if role not in _ROLES:
+    if role not in ROLES:
         here = (*place, "role")
-        raise Refusal("bad_value", f"{spelled(here)}: {shown(role)}; one of {', '.join(_ROLES)} is needed", place=here)
+        raise Refusal("bad_value", f"{spelled(here)}: {shown(role)}; one of {', '.join(ROLES)} is needed", place=here)
     fields(given, place, required=("role", "content"))
-    return Message(role=_ROLES[role], content=_content(given["content"], (*place, "content")))
+    return Message(role=ROLES[role], content=_content(given["content"], (*place, "content")))
 
 
 def _content(value: JsonValue, place: Place) -> str:
@@ -154,12 +154,12 @@ def _max_tokens(given: Mapping[str, JsonValue]) -> int | None:
 
 def _stop(value: JsonValue) -> tuple[str, ...]:
     items = [value] if isinstance(value, str) else as_list(value, ("stop",))
-    count(len(items), ("stop",), least=0, most=_MAX_STOPS)
+    count(len(items), ("stop",), least=0, most=MAX_STOPS)
     texts = tuple(as_text(item, ("stop", index)) for index, item in enumerate(items))
     for index, text in enumerate(texts):
-        if len(text) > _MAX_STOP_CHARACTERS:
+        if len(text) > MAX_STOP_CHARACTERS:
             here: Place = ("stop", index)
-            message = f"{spelled(here)}: {len(text)} characters; at most {_MAX_STOP_CHARACTERS} allowed"
+            message = f"{spelled(here)}: {len(text)} characters; at most {MAX_STOP_CHARACTERS} allowed"
             raise Refusal("bad_value", message, place=here)
     return texts
 

@@ -1,0 +1,115 @@
+"""The whole document: routes, bodies and answers, with the limits and names of this very server (contract 1.6)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from decision_server.errors import CODES
+from decision_server.openapi import chat, decisions, openai_decisions, system_one
+from decision_server.openapi.json_schema import NUMBER, Schema, a_list, an_object, named, one_of
+from decision_server.wire.model_names import ModelNames
+
+PATH = "/openapi.json"
+VERSION = "1"
+_NOBODY_READS = frozenset({499})
+_STATUSES = sorted({answered.status for answered in CODES.values()} - _NOBODY_READS)
+_OWN = ["OneDecision", "SeveralDecisions"]
+_RESULTS = ["OneResult", "SeveralResults"]
+_ALL = [*_OWN, "SystemOneRequest", "OpenAIDecisionRequest", "ChatRequest"]
+_ALL_ANSWERS = [*_RESULTS, "SystemOneResponse", "OpenAIDecision", "ChatCompletion"]
+_ANY_ERROR = ["Error", "SystemOneError", "OpenAIError"]
+
+
+def document(names: ModelNames, *, max_decisions: int, asks_for_a_key: bool) -> bytes:
+    """JSON."""
+    told: Schema = {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Decision Endpoint",
+            "version": VERSION,
+            "description": "A probability for each option, straight from a model's logits.",
+        },
+        "paths": _paths(),
+        "components": {
+            "schemas": {
+                "ModelName": one_of(names.accepted),
+                **decisions.schemas(max_decisions=max_decisions),
+                **system_one.schemas(),
+                **openai_decisions.schemas(),
+                **chat.schemas(),
+            }
+        },
+    }
+    if asks_for_a_key:
+        told["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
+        told["security"] = [{"key": []}]
+    return json.dumps(told, separators=(",", ":")).encode("ascii")
+
+
+def _paths() -> Schema:
+    open_to_all: Schema = {"security": []}
+    health = an_object({"status": one_of(["ok", "loading", "draining", "failed"])})
+    return {
+        "/invocations": _asked(_ALL, _ALL_ANSWERS, _ANY_ERROR, "Every dialect, told apart by its keys", streams=True),
+        "/v1/decisions": _asked(
+            [*_OWN, "OpenAIDecisionRequest"],
+            [*_RESULTS, "OpenAIDecision"],
+            ["Error", "OpenAIError"],
+            "Decisions, in our own dialect or in OpenAI's",
+        ),
+        "/v1/systemone": _asked(["SystemOneRequest"], ["SystemOneResponse"], ["SystemOneError"], "System One"),
+        "/v1/chat/completions": _asked(
+            ["ChatRequest"], ["ChatCompletion"], ["OpenAIError"], "Chat completions", streams=True
+        ),
+        "/v1/models": _read("The names that requests may use", {"200": _json(_models()), **_errors(["Error"])}),
+        "/ping": _read("Whether requests are answered", {"200": _json(health), "503": _json(health)}) | open_to_all,
+        "/metrics": _read("Prometheus text", {"200": _text("text/plain")}),
+        PATH: _read("This document", {"200": _json({"type": "object"}), **_errors(["Error"])}),
+    }
+
+
+def _asked(
+    bodies: Sequence[str], answers: Sequence[str], errors: Sequence[str], summary: str, *, streams: bool = False
+) -> Schema:
+    good = _json(_any(answers))
+    if streams:
+        good["content"]["text/event-stream"] = {"schema": named("ChatEvents")}
+    return {
+        "post": {
+            "summary": summary,
+            "requestBody": {"required": True, "content": {"application/json": {"schema": _any(bodies)}}},
+            "responses": {"200": good, **_errors(errors)},
+        }
+    }
+
+
+def _read(summary: str, responses: Schema) -> Schema:
+    return {"get": {"summary": summary, "responses": responses}}
+
+
+def _errors(names: Sequence[str]) -> Schema:
+    statuses = [*_STATUSES, *([422] if "SystemOneError" in names else [])]
+    return {str(status): _json(_any(names)) for status in statuses}
+
+
+def _any(names: Sequence[str]) -> Schema:
+    return named(names[0]) if len(names) == 1 else {"anyOf": [named(name) for name in names]}
+
+
+def _json(schema: Schema) -> Schema:
+    return {"description": "JSON", "content": {"application/json": {"schema": schema}}}
+
+
+def _text(media_type: str) -> Schema:
+    return {"description": "Text", "content": {media_type: {"schema": {"type": "string"}}}}
+
+
+def _models() -> Schema:
+    model = an_object(
+        {"name": {"type": "string"}, "description": {"type": "string"}, "release_date": {"type": "string"}}
+    )
+    datum = an_object(
+        {"id": {"type": "string"}, "object": {"const": "model"}, "created": NUMBER, "owned_by": {"type": "string"}}
+    )
+    return an_object({"object": {"const": "list"}, "models": a_list(model), "data": a_list(datum)})
