@@ -10,6 +10,7 @@ from stacks.build_request import BuildRequest
 from stacks.build_run import BuildRun
 from stacks.execution_role import ModelObjects
 from stacks.model_build import model_request
+from stacks.model_data import ModelData
 from stacks.serving import Surroundings
 from stacks.settings import BuiltModel, PinnedImage, PinnedModel
 
@@ -22,7 +23,7 @@ class ImageSource:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelSource:
-    data_url: str
+    data: ModelData
     objects: ModelObjects
 
 
@@ -53,18 +54,20 @@ def pinned_image(stack: Stack, image: PinnedImage) -> ImageSource:
 
 def model_archive(stack: Stack, model: BuiltModel | PinnedModel, *, surroundings: Surroundings) -> ModelSource:
     match model:
-        case BuiltModel(declaration=declaration):
+        case BuiltModel(declaration=declaration, compression=compression):
             run = BuildRun(
                 stack,
                 "ModelArchive",
-                request=model_request(surroundings.root, declaration=declaration),
+                request=model_request(surroundings.root, declaration=declaration, compression=compression),
                 project_name=surroundings.builds.model_project_name,
                 service_token=surroundings.builds.service_token,
             )
             bucket, key, prefix = surroundings.store.bucket.bucket_name, run.attribute("Key"), "models/"
+            unpacked = compression == "none"
         case PinnedModel(bucket=bucket, key=key):
-            prefix = key[: -len("model.tar.gz")]
+            prefix = key.removesuffix("model.tar.gz").removesuffix("model/")
+            unpacked = key.endswith("/")
     return ModelSource(
-        data_url=f"s3://{bucket}/{key}",
+        data=ModelData(url=f"s3://{bucket}/{key}", unpacked=unpacked),
         objects=ModelObjects(bucket_arn=f"arn:{Aws.PARTITION}:s3:::{bucket}", prefix=prefix),
     )

@@ -42,7 +42,7 @@ class EndpointStack(Stack):
             served=Served(
                 image_uri=image.uri,
                 repository_arn=image.repository_arn,
-                model_data_url=model.data_url,
+                model_data=model.data,
                 model_objects=model.objects,
                 environment=engine,
                 isolated=True,  # it asks nobody for anything

@@ -9,6 +9,7 @@ from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
 from stacks.endpoint_objects import CAPTURE_ROOT, EndpointObjects
+from stacks.model_data import ModelData, container_definition
 from stacks.network import VpcAccess
 from stacks.production_variant import production_variant
 from stacks.settings import Asynchronous, DataCapture, HostedEndpoint, Keys, RealTime
@@ -19,7 +20,7 @@ class Hosting(Construct):
     """Exposes `model` and `endpoint`. Model and EndpointConfig have generated names: every change replaces both and
     *updates* the endpoint, which keeps its name and goes on answering meanwhile.
 
-    model_data_url: None where the container downloads the model itself; it must not be `isolated` then.
+    model_data: None where the container downloads the model itself; it must not be `isolated` then.
     isolated: the container has no network at all; SageMaker brings image, model and requests to it.
     """
 
@@ -30,7 +31,7 @@ class Hosting(Construct):
         *,
         settings: HostedEndpoint,
         image_uri: str,
-        model_data_url: str | None,
+        model_data: ModelData | None,
         environment: Mapping[str, str],
         isolated: bool,
         vpc: VpcAccess | None,
@@ -41,17 +42,15 @@ class Hosting(Construct):
         role: iam.Role,
     ) -> None:
         super().__init__(scope, id_)
-        if isolated and model_data_url is None:
-            raise ValueError(f"{self.node.path}: isolated without model_data_url: nothing could bring the model")
+        if isolated and model_data is None:
+            raise ValueError(f"{self.node.path}: isolated without model_data: nothing could bring the model")
         self.model = sagemaker.CfnModel(
             self,
             "Model",
             execution_role_arn=role.role_arn,
             enable_network_isolation=isolated,
             vpc_config=None if vpc is None else _place_in(vpc),
-            primary_container=sagemaker.CfnModel.ContainerDefinitionProperty(
-                image=image_uri, model_data_url=model_data_url, environment=dict(environment)
-            ),
+            primary_container=container_definition(image_uri, model_data, dict(environment)),
         )
         # The role alone is not enough: SageMaker reads model data and image with the rights of its policy.
         self.model.node.add_dependency(role.node.find_child("DefaultPolicy"))

@@ -16,14 +16,14 @@ from stacks.source_tree import read_source_tree
 _DECLARATIONS = "model_packaging/declarations/"
 
 
-def model_request(root: Path, *, declaration: str) -> BuildRequest:
+def model_request(root: Path, *, declaration: str, compression: str) -> BuildRequest:
     """The packaging code with its buildspec shapes the archive, and of the declarations only the one asked for."""
     return BuildRequest(
         kind="model",
         source=read_source_tree(
             root, "model_packaging", wanted=lambda path: not path.startswith(_DECLARATIONS) or path == declaration
         ),
-        variables={"DECLARATION": declaration},
+        variables={"DECLARATION": declaration, "COMPRESSION": compression},
     )
 
 

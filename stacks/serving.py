@@ -20,6 +20,7 @@ from stacks.bulk_job import bulk_job
 from stacks.endpoint_objects import EndpointObjects
 from stacks.execution_role import EndpointUses, ModelObjects, execution_role
 from stacks.hosting import Hosting
+from stacks.model_data import ModelData
 from stacks.monitoring import Monitoring
 from stacks.network import VpcAccess
 from stacks.production_variant import VARIANT_NAME
@@ -42,7 +43,7 @@ class Surroundings:
 
 @dataclass(frozen=True, kw_only=True)
 class Served:
-    """What runs. model_data_url and model_objects: both None where the container downloads the model from the hub.
+    """What runs. model_data and model_objects: both None where the container downloads the model from the hub.
 
     isolated: the container needs no network. own_server: its log lines are those of container/decision_server.
     max_body_bytes, deadline_seconds: of one request, as the container is set.
@@ -50,7 +51,7 @@ class Served:
 
     image_uri: str
     repository_arn: str
-    model_data_url: str | None
+    model_data: ModelData | None
     model_objects: ModelObjects | None
     environment: Mapping[str, str]
     isolated: bool
@@ -108,7 +109,7 @@ def serve(stack: Stack, *, endpoint: HostedEndpoint, served: Served, surrounding
         "Hosting",
         settings=endpoint,
         image_uri=served.image_uri,
-        model_data_url=served.model_data_url,
+        model_data=served.model_data,
         environment=served.environment,
         isolated=served.isolated,
         vpc=vpc,
@@ -135,8 +136,8 @@ def serve(stack: Stack, *, endpoint: HostedEndpoint, served: Served, surrounding
 
     output("EndpointName", hosting.endpoint.attr_endpoint_name, "For InvokeEndpoint")
     output("ImageUri", served.image_uri, "The container image that answers")
-    if served.model_data_url is not None:
-        output("ModelDataUrl", served.model_data_url, "The model archive that answers")
+    if served.model_data is not None:
+        output("ModelDataUrl", served.model_data.url, "The model that answers: an archive, or its members below model/")
     if uses.asynchronous or uses.capture or uses.bulk:
         output("ArtifactBucketName", bucket.bucket_name, "Holds async/, capture/ and bulk/ of this endpoint")
     if endpoint.bulk is not None:

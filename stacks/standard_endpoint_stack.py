@@ -47,20 +47,20 @@ class StandardEndpointStack(Stack):
         match endpoint.model:
             case HubModel(repo=repo, file=file):
                 environment |= {"SM_LLAMA_CPP_HF_REPO": repo, "SM_LLAMA_CPP_HF_FILE": file}
-                data_url, objects = None, None
+                data, objects = None, None
             case archive:
                 source = model_archive(self, archive, surroundings=surroundings)
-                data_url, objects = source.data_url, source.objects
+                data, objects = source.data, source.objects
         serve(
             self,
             endpoint=endpoint,
             served=Served(
                 image_uri=image.uri,
                 repository_arn=image.repository_arn,
-                model_data_url=data_url,
+                model_data=data,
                 model_objects=objects,
                 environment=environment,
-                isolated=data_url is not None,  # or it could not reach the hub
+                isolated=data is not None,  # or it could not reach the hub
                 own_server=False,
                 max_body_bytes=_MAX_BODY_BYTES,
                 deadline_seconds=_DEADLINE_SECONDS,

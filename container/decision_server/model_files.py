@@ -1,8 +1,9 @@
 """Finds the model's files and proves that they are the right ones, before any native code sees a byte of them.
 
-Knows the manifest of the model archive (docs/interfaces.md, section 1). Leaves loading to the engine. The whole file
-is hashed first, not while it loads: a parser must not be fed a file that is not the declared one, and the reading warms
-the page cache that the load needs anyway (docs/decisions/0003-verify-before-loading.md).
+Knows the manifest of the model archive (docs/interfaces.md, section 1). Leaves loading to the engine. Whole files are
+hashed first, not while they load: a parser must not be fed a file that is not the declared one, and the reading warms
+the page cache that the load needs anyway (docs/decisions/0003-verify-before-loading.md). Then `gguf_check` walks the
+tables at their start.
 """
 
 from __future__ import annotations
@@ -14,17 +15,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from decision_server import gguf_check
 from decision_server.model_errors import StartupFailure
 
 _MAGIC = b"GGUF"
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+_PART = re.compile(r"(?P<stem>.+)-[0-9]{5}-of-(?P<count>0*[1-9][0-9]?)\.gguf")
 _MANIFEST = "manifest.json"
 _BLOCK = 1 << 24  # hashed without the interpreter's lock, which other threads want meanwhile
 
 
 @dataclass(frozen=True, kw_only=True)
 class GgufFile:
-    """One weights file: its name, size in bytes and SHA-256 (64 hex), as found on the disk and verified."""
+    """The weights: name, size in bytes and SHA-256 (64 hex), as found on the disk and verified.
+
+    Of a split model: path and file are the first part's, beside which llama.cpp finds the others by their names; bytes
+    are all of them together, sha256 is that of their `sha256sum` lines (docs/interfaces.md, section 1).
+    """
 
     path: Path
     file: str
@@ -58,9 +65,12 @@ def find(path: Path) -> ModelFiles:
     if path.is_dir():
         return _from_manifest(path, _read_manifest(path))
     if path.is_file() and path.suffix == ".gguf":
-        gguf = GgufFile(path=path, file=path.name, bytes=path.stat().st_size, sha256=_checked_hash(path))
+        files = [
+            _File(path=each, file=each.name, bytes=each.stat().st_size, sha256=_checked_hash(each))
+            for each in _beside(path)
+        ]
         serving = ServingDefaults(readout="letters", prompt_version="direct-options-v1", n_ctx=None)
-        return ModelFiles(name=path.stem, gguf=gguf, serving=serving)
+        return ModelFiles(name=path.stem, gguf=_weights(files), serving=serving)
     found = "a file of another kind" if path.exists() else "nothing"
     raise StartupFailure(f"model: {path} is {found}; a folder with {_MANIFEST} or a .gguf file is needed")
 
@@ -81,14 +91,19 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def _from_manifest(folder: Path, manifest: dict[str, Any]) -> ModelFiles:
-    gguf = _verified(folder, manifest.get("gguf"), "gguf", _MAGIC)
+    entry = manifest.get("gguf")
+    weights = [_verified(folder, entry, "gguf", _MAGIC)]
+    for number, part in enumerate(_list(entry, "parts")):
+        weights.append(_verified(folder, part, f"gguf.parts[{number}]", _MAGIC))
     calibration = None
     if manifest.get("calibration") is not None:
         calibration = _verified(folder, manifest["calibration"], "calibration", b"").path
+    for number, file in enumerate(_list(manifest, "tokenizer")):
+        _verified(folder, file, f"tokenizer[{number}]", b"")  # for other tools; what is listed must be what is there
     serving = _field(manifest, "serving", dict)
     return ModelFiles(
         name=_field(manifest, "name", str),
-        gguf=gguf,
+        gguf=_weights(weights),
         serving=ServingDefaults(
             readout=_field(serving, "readout", str),
             prompt_version=_field(serving, "prompt_version", str),
@@ -100,7 +115,41 @@ def _from_manifest(folder: Path, manifest: dict[str, Any]) -> ModelFiles:
     )
 
 
-def _verified(folder: Path, entry: object, what: str, magic: bytes) -> GgufFile:
+@dataclass(frozen=True, kw_only=True)
+class _File:
+    path: Path
+    file: str
+    bytes: int
+    sha256: str
+
+
+def _beside(path: Path) -> list[Path]:
+    """A bare file, and the further parts beside it where its name says that it is the first of some."""
+    match = _PART.fullmatch(path.name)
+    if match is None:
+        return [path]
+    count = int(match["count"])
+    paths = [path.with_name(f"{match['stem']}-{number:05}-of-{count:05}.gguf") for number in range(1, count + 1)]
+    missing = [each.name for each in paths if not each.is_file()]
+    if path not in paths[:1] or missing:
+        raise StartupFailure(f"model: {path}: the first of {count} parts is needed; missing here: {missing}")
+    return paths
+
+
+def _weights(files: list[_File]) -> GgufFile:
+    """The parts of one model, in order. Raises StartupFailure where a header says otherwise."""
+    for number, each in enumerate(files, 1):
+        split = gguf_check.check(each.path)
+        seen = "a whole model" if split is None else f"part {split.number} of {split.count}"
+        needed = "a whole model" if len(files) == 1 else f"part {number} of {len(files)}"
+        if seen != needed:
+            raise StartupFailure(f"model: {each.path} is {seen} by its header; {needed} is needed here")
+    lines = "".join(f"{each.sha256}  {each.file}\n" for each in files)
+    sha256 = files[0].sha256 if len(files) == 1 else hashlib.sha256(lines.encode()).hexdigest()
+    return GgufFile(path=files[0].path, file=files[0].file, bytes=sum(each.bytes for each in files), sha256=sha256)
+
+
+def _verified(folder: Path, entry: object, what: str, magic: bytes) -> _File:
     if not isinstance(entry, dict):
         raise StartupFailure(f"model: {_MANIFEST}: {what} is {type(entry).__name__}; an object is needed")
     name = _field(entry, "file", str)
@@ -118,7 +167,7 @@ def _verified(folder: Path, entry: object, what: str, magic: bytes) -> GgufFile:
     found = _checked_hash(path, magic)
     if found != sha256:
         raise StartupFailure(f"model: {path} has sha256 {found}; {_MANIFEST} says {sha256}")
-    return GgufFile(path=path, file=name, bytes=size, sha256=sha256)
+    return _File(path=path, file=name, bytes=size, sha256=sha256)
 
 
 def _checked_hash(path: Path, magic: bytes = _MAGIC) -> str:
@@ -137,6 +186,13 @@ def _field(table: dict[str, Any], key: str, kind: type) -> Any:
     value = table.get(key)
     if not isinstance(value, kind) or isinstance(value, bool):
         raise StartupFailure(f"model: {_MANIFEST}: {key} is {value!r}; {kind.__name__} is needed")
+    return value
+
+
+def _list(table: object, key: str) -> list[Any]:
+    value = table.get(key, []) if isinstance(table, dict) else []
+    if not isinstance(value, list):
+        raise StartupFailure(f"model: {_MANIFEST}: {key} is {value!r}; a list is needed")
     return value
 
 

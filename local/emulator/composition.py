@@ -27,7 +27,6 @@ from local.emulator.codebuild_service import BuildTools, CodeBuildService
 from local.emulator.control_plane import ControlPlane
 from local.emulator.endpoints import EndpointManager
 from local.emulator.launch import ContainerTools, RunnableImage
-from local.emulator.model_data import OpenObject
 from local.emulator.objects import Objects
 from local.emulator.sagemaker_service import PATTERNS, SERVICE, SageMakerService
 from local.emulator.scaling_service import ScalingService
@@ -44,12 +43,12 @@ def install(settings: EmulatorSettings, inherited: dict[str, str]) -> Callable[[
         role_sessions.sessions_of(host_iam.register_session) if settings.enforce_iam else role_sessions.of_the_account
     )
 
-    def open_as(role_arn: str, session: str) -> OpenObject:
-        return objects.acting_with(credentials(role_arn, session)).open
+    def objects_as(role_arn: str, session: str) -> Objects:
+        return objects.acting_with(credentials(role_arn, session))
 
     tools = ContainerTools(
         prepare=_prepare(settings),
-        open_as=open_as,
+        objects_as=objects_as,
         log_writer=host_builds.log_writer,
         work=settings.state / "endpoints",
         logs=settings.logs,
@@ -97,7 +96,7 @@ def install(settings: EmulatorSettings, inherited: dict[str, str]) -> Callable[[
             tool_path=settings.tool_path,
             url=settings.url,
             cache=settings.cache,
-            open_as=open_as,
+            open_as=lambda role_arn, session: objects_as(role_arn, session).open,
             credentials=credentials,
             secret=objects.secret,
             log_writer=host_builds.log_writer,

@@ -1,4 +1,4 @@
-"""Makes a container run: image pulled, model unpacked, process started, healthy. Knows no states of endpoints or
+"""Makes a container run: image pulled, model brought, process started, healthy. Knows no states of endpoints or
 transform jobs.
 """
 
@@ -13,7 +13,7 @@ from typing import Protocol
 
 from local.emulator.containers import Container, LaunchError
 from local.emulator.log_sink import LineWriter, LogSink
-from local.emulator.model_data import ModelDataError, OpenObject, unpack
+from local.emulator.model_data import Bucketed, ModelDataError, bring
 from local.emulator.records import VariantPlan
 from local.emulator.scope import Scope
 
@@ -34,11 +34,11 @@ class RunnableImage(Protocol):
 @dataclass(frozen=True, kw_only=True)
 class ContainerTools:
     """What a container needs of its surroundings. prepare: image by digest → how to run it; may take minutes.
-    open_as: role ARN, session name → reads S3 with the rights of that role.
+    objects_as: role ARN, session name → S3 with the rights of that role.
     """
 
     prepare: Callable[[str], RunnableImage]
-    open_as: Callable[[str, str], OpenObject]
+    objects_as: Callable[[str, str], Bucketed]
     log_writer: Callable[[Scope, str, str], LineWriter]
     work: Path
     logs: Path
@@ -80,7 +80,7 @@ def new_instance() -> str:
 def start(
     tools: ContainerTools, scope: Scope, place: Place, plan: VariantPlan, cancelled: Callable[[], bool]
 ) -> Container:
-    """Pulls, unpacks, starts, waits for health. Raises LaunchError; then nothing is left running or unpacked."""
+    """Pulls, brings the model, starts, waits for health. Raises LaunchError; then nothing is left of it."""
     group, stream = place.group, place.stream
     sink = LogSink(path=place.file, also=tools.log_writer(scope, group, stream))
     folder = tools.work / place.instance
@@ -88,7 +88,7 @@ def start(
     try:
         image = tools.prepare(plan.image)
         if plan.model_data_url:
-            unpack(plan.model_data_url, folder, tools.open_as(plan.role_arn, "SageMaker"))
+            bring(plan.model_data_url, folder, tools.objects_as(plan.role_arn, "SageMaker"))
         else:
             folder.mkdir(parents=True)
         env = {**tools.base_env, **image.env, "DECISION_HOST": "127.0.0.1", "DECISION_MODEL_PATH": str(folder)}

@@ -47,11 +47,19 @@ class Objects:
 
     def exists(self, url: str) -> bool:
         bucket, key = split_s3_url(url)
+        if key.endswith("/"):
+            return self._any_below(bucket, key)
         try:
             self._client("s3").head_object(Bucket=bucket, Key=key)
         except ClientError:
             return False
         return True
+
+    def _any_below(self, bucket: str, prefix: str) -> bool:
+        try:
+            return bool(self.keys(bucket, prefix))
+        except FileNotFoundError:
+            return False
 
     def keys(self, bucket: str, prefix: str) -> list[str]:
         """Every key that begins with `prefix`, in order. Raises FileNotFoundError where the bucket cannot be listed."""

@@ -188,7 +188,7 @@ def _container_plan(request: dict[str, Any], find_model: FindModel) -> VariantPl
         name="transform",
         image=model.resolved_image,
         specified_image=container["Image"],
-        model_data_url=variants.model_data_url(container),
+        model_data_url=variants.packed_model_data_url(container),
         environment={**container.get("Environment", {}), **request.get("Environment", {}), **told},
         startup_timeout=variants.DEFAULT_STARTUP_SECONDS,
         instance_count=int(request["TransformResources"]["InstanceCount"]),

@@ -86,13 +86,24 @@ def check_storage_key(variants: list[dict[str, Any]], key: str | None) -> None:
 
 
 def model_data_url(container: dict[str, Any]) -> str | None:
-    """The archive's s3:// URL, whichever way the container spells it."""
+    """The s3:// URL of the archive, whichever way the container spells it, or of a prefix, which ends in "/"."""
     source = container.get("ModelDataSource", {}).get("S3DataSource")
     if source is None:
         return container.get("ModelDataUrl")
-    if (source["S3DataType"], source["CompressionType"]) != ("S3Object", "Gzip"):
-        raise validation(
-            "This emulator reads model data as one gzip archive: S3DataType S3Object, CompressionType Gzip."
-        )
     url: str = source["S3Uri"]
+    kind = (source["S3DataType"], source["CompressionType"])
+    if kind not in {("S3Object", "Gzip"), ("S3Prefix", "None")}:
+        raise validation(
+            "This emulator reads model data as one gzip archive (S3DataType S3Object, CompressionType Gzip) or as all "
+            "that stands under a prefix (S3Prefix, None)."
+        )
+    if (kind[0] == "S3Prefix") != url.endswith("/"):
+        raise validation(f"S3Uri {url}: a prefix ends in a slash, and an object does not.")
     return url
+
+
+def packed_model_data_url(container: dict[str, Any]) -> str | None:
+    """Of a model for a transform job, which SageMaker runs with an archive only."""
+    if "ModelDataSource" in container:
+        raise validation("ModelDataSource cannot be used with batch transform; give the model's ModelDataUrl.")
+    return model_data_url(container)

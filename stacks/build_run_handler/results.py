@@ -9,7 +9,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
-_MODEL_KEY = re.compile(r"models/([0-9a-f]{64})/model\.tar\.gz")
+_MODEL_KEY = re.compile(r"models/([0-9a-f]{64})/model(?:\.tar\.gz|/)")
 
 
 def key_of(properties: dict[str, Any]) -> str:
@@ -41,10 +41,10 @@ def _model(s3: Any, bucket: str, key: str, result: dict[str, Any]) -> dict[str, 
     match = _MODEL_KEY.fullmatch(str(result.get("key")))
     if match is None or match[1] != result.get("sha256"):
         raise ValueError(
-            f"s3://{bucket}/{key}: key {result.get('key')!r} is not models/<sha256>/model.tar.gz of its sha256"
+            f"s3://{bucket}/{key}: key {result.get('key')!r} is not models/<its sha256>/model.tar.gz or …/model/"
         )
     try:
-        s3.head_object(Bucket=bucket, Key=match[0])
+        s3.head_object(Bucket=bucket, Key=match[0] + ("manifest.json" if match[0].endswith("/") else ""))
     except ClientError as error:
         if error.response["ResponseMetadata"]["HTTPStatusCode"] == 404:
             return None

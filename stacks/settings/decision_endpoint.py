@@ -13,7 +13,7 @@ from stacks.settings.endpoint_values import Asynchronous, DecisionEndpoint, Host
 from stacks.settings.engine import DEADLINE_SECONDS, MAX_BODY_BYTES, QUEUE_SIZE, engine_variables
 from stacks.settings.fields import Fields
 from stacks.settings.hosted_endpoint import engine_defaults, hosted_endpoint_from, values_of
-from stacks.settings.model import archive_from
+from stacks.settings.model import archive_from, check_bulk_model
 from stacks.settings.source_values import BuiltImage, BuiltModel, PinnedModel
 
 
@@ -31,6 +31,7 @@ def decision_endpoint_from(fields: Fields, *, key: str, name: str, root: Path) -
         _check_label_mass(fields, variables, model=model, root=root)
     _check_queue(fields, common, holds=1 + int(variables.get("DECISION_QUEUE_SIZE", QUEUE_SIZE)))
     if common.bulk is not None:
+        check_bulk_model(fields, model)
         check_bulk_engine(
             fields,
             common.bulk,

@@ -12,9 +12,10 @@ from stacks.settings.fields import Fields
 from stacks.settings.source_values import BuiltModel, HubModel, PinnedModel
 
 _MODEL_URL = re.compile(
-    r"s3://(?P<bucket>[a-z0-9][a-z0-9.-]{1,61}[a-z0-9])/(?P<key>(?:[A-Za-z0-9!_.'()-]+/)*[0-9a-f]{64}/model\.tar\.gz)"
+    r"s3://(?P<bucket>[a-z0-9][a-z0-9.-]{1,61}[a-z0-9])/(?P<key>(?:[A-Za-z0-9!_.'()-]+/)*[0-9a-f]{64}/model(?:\.tar\.gz|/))"
 )
 _DECLARATION = re.compile(r"model_packaging/declarations/[A-Za-z0-9][A-Za-z0-9._-]*\.toml")
+_COMPRESSIONS = ("gzip", "none")
 _HUB_REPO = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*")
 _HUB_FILE = re.compile(r"(?:[A-Za-z0-9][A-Za-z0-9._-]*/)*[A-Za-z0-9][A-Za-z0-9._-]*\.gguf")
 
@@ -27,7 +28,7 @@ def archive_from(model: Fields, *, root: Path) -> BuiltModel | PinnedModel:
             "the decision container takes verified archives only. Remedy: a declaration of that file"
             " (docs/packaging.md), or kind 'standard'",
         )
-    model.closed("declaration", "model_data_url")
+    model.closed("compression", "declaration", "model_data_url")
     if model.exactly_one("declaration", "model_data_url") == "model_data_url":
         return _pinned(model)
     return _declared(model, root=root)
@@ -35,9 +36,10 @@ def archive_from(model: Fields, *, root: Path) -> BuiltModel | PinnedModel:
 
 def archive_or_hub_from(model: Fields, *, root: Path) -> BuiltModel | PinnedModel | HubModel:
     """For the container of AWS, which can also fetch a file of the hub by itself."""
-    model.closed("declaration", "hub", "model_data_url")
+    model.closed("compression", "declaration", "hub", "model_data_url")
     match model.exactly_one("declaration", "hub", "model_data_url"):
         case "hub":
+            _no_compression(model, "the container downloads the hub's file itself")
             return _hub(model.table("hub"))
         case "model_data_url":
             return _pinned(model)
@@ -45,13 +47,30 @@ def archive_or_hub_from(model: Fields, *, root: Path) -> BuiltModel | PinnedMode
             return _declared(model, root=root)
 
 
+def check_bulk_model(endpoint: Fields, model: BuiltModel | PinnedModel | HubModel) -> None:
+    """A bulk job is a batch transform, for which SageMaker takes no ModelDataSource."""
+    match model:
+        case BuiltModel(compression="none"):
+            field = "compression"
+        case PinnedModel(key=key) if key.endswith("/"):
+            field = "model_data_url"
+        case _:
+            return
+    raise endpoint.table("model").error(
+        field,
+        "with `bulk` a model.tar.gz is needed: SageMaker's batch transform takes no model that is not packed. Remedy:"
+        " an endpoint of its own for bulk, or the archive",
+    )
+
+
 def _pinned(model: Fields) -> PinnedModel:
+    _no_compression(model, "the URL says it: model.tar.gz is an archive, model/ its members")
     match = _MODEL_URL.fullmatch(model.text("model_data_url"))
     if match is None:
         raise model.error(
             "model_data_url",
-            "s3://BUCKET/[PREFIX/]<64 hex>/model.tar.gz needed, the archive under its own sha256: SageMaker pins"
-            " no digest on model data. Remedy: upload it with `python -m model_packaging publish`",
+            "s3://BUCKET/[PREFIX/]<64 hex>/model.tar.gz needed, or …/model/ for its members, under the archive's own"
+            " sha256: SageMaker pins no digest on model data. Remedy: `python -m model_packaging publish`",
         )
     return PinnedModel(bucket=match["bucket"], key=match["key"])
 
@@ -74,7 +93,15 @@ def _declared(model: Fields, *, root: Path) -> BuiltModel:
             "its source.kind is 'file', and a file of this machine does not travel to CodeBuild. Remedy: a hub or wheel"
             " source, or `python -m model_packaging build` and `publish` here, then model.model_data_url",
         )
-    return BuiltModel(declaration=declaration)
+    compression = model.text("compression") if model.has("compression") else "gzip"
+    if compression not in _COMPRESSIONS:
+        raise model.error("compression", f"one of {', '.join(_COMPRESSIONS)} needed")
+    return BuiltModel(declaration=declaration, compression=compression)
+
+
+def _no_compression(model: Fields, why: str) -> None:
+    if model.has("compression"):
+        raise model.error("compression", f"goes with a declaration only: {why}. Remedy: remove it")
 
 
 def _hub(hub: Fields) -> HubModel:

@@ -27,14 +27,18 @@ class PinnedImage:
 
 @dataclass(frozen=True, kw_only=True)
 class BuiltModel:
-    """The model archive is packaged from a declaration, a path below the project's root."""
+    """The model is packaged from a declaration, a path below the project's root.
+
+    compression: "gzip" for the archive that SageMaker unpacks, "none" for its members under a prefix.
+    """
 
     declaration: str
+    compression: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class PinnedModel:
-    """A model archive that is in S3 already. `key` is PREFIX/<64 hex>/model.tar.gz."""
+    """A model that is in S3 already. key: PREFIX/<64 hex>/model.tar.gz, or of its members PREFIX/<64 hex>/model/."""
 
     bucket: str
     key: str

@@ -72,6 +72,35 @@ def test_model_data_that_is_not_there_is_refused(hosted: Hosted, unique: str) ->
         hosted.model(unique, ModelDataUrl=f"s3://{unique}/none.tar.gz")
 
 
+def _unpacked(hosted: Hosted, name: str, prefix: str, members: dict[str, bytes]) -> dict[str, Any]:
+    """The container of a model whose members stand under a prefix of the bucket."""
+    for member, content in members.items():
+        hosted.emulated.client("s3").put_object(Bucket=name, Key=prefix + member, Body=content)
+    source = {"S3DataType": "S3Prefix", "CompressionType": "None", "S3Uri": f"s3://{name}/{prefix}"}
+    return {"Image": hosted.image, "ModelDataSource": {"S3DataSource": source}}
+
+
+def test_a_model_that_is_not_packed_is_served_from_its_prefix(hosted: Hosted, unique: str) -> None:
+    members = {"manifest.json": b"{}", "tiny.gguf": b"GGUF"}
+    container = _unpacked(hosted, unique, "models/ab/model/", members)
+    sagemaker = hosted.emulated.client("sagemaker")
+    sagemaker.create_model(ModelName=unique, ExecutionRoleArn=ROLE, PrimaryContainer=container)
+    hosted.config(unique, unique)
+    sagemaker.create_endpoint(EndpointName=unique, EndpointConfigName=unique)
+    assert hosted.settled(unique)["EndpointStatus"] == "InService"
+    assert hosted.ask(unique)["files"] == sorted(members)
+
+
+def test_a_prefix_that_holds_nothing_or_is_none_is_refused(hosted: Hosted, unique: str) -> None:
+    create = hosted.emulated.client("sagemaker").create_model
+    empty = _unpacked(hosted, unique, "nothing/", {})
+    with pytest.raises(ClientError, match=f"Could not access model data at s3://{unique}/nothing/"):
+        create(ModelName=unique, ExecutionRoleArn=ROLE, PrimaryContainer=empty)
+    empty["ModelDataSource"]["S3DataSource"]["S3Uri"] = f"s3://{unique}/nothing"
+    with pytest.raises(ClientError, match="a prefix ends in a slash"):
+        create(ModelName=unique, ExecutionRoleArn=ROLE, PrimaryContainer=empty)
+
+
 def test_a_tag_is_resolved_to_its_digest_when_the_model_is_created(hosted: Hosted, unique: str) -> None:
     hosted.model(unique, Image=f"{hosted.repository}:v1")
     hosted.config(unique, unique)

@@ -13,7 +13,8 @@ import pytest
 from decision_server.model_errors import StartupFailure
 from decision_server.model_files import find
 
-CONTENT = b"GGUF\x03\x00\x00\x00" + bytes(range(256)) * 5
+# a GGUF of no tensors and no metadata, and bytes that only hashes see
+CONTENT = b"GGUF\x03" + bytes(3 + 8 + 8) + bytes(range(256)) * 5
 
 
 def manifest(**changes: Any) -> dict[str, Any]:

@@ -124,6 +124,15 @@ def test_a_result_that_is_there_is_returned_without_a_build(aws: Aws) -> None:
     }
 
 
+def test_a_model_that_is_not_packed_is_known_by_its_manifest(aws: Aws) -> None:
+    prefix = f"models/{SHA}/model/"
+    aws.build(buildStatus="SUCCEEDED")
+    aws.result("model", {**MODEL_RESULT, "key": prefix})
+    aws.expect("s3", "head_object", {}, Bucket="artifacts", Key=f"{prefix}manifest.json")
+    complete = handler.is_complete(event("Create", BuildId="project:42"))
+    assert complete["Data"] == {"Key": prefix, "Sha256": SHA}
+
+
 def test_an_image_result_becomes_digest_and_uri(aws: Aws) -> None:
     aws.result("image", IMAGE_RESULT)
     aws.image_exists()
@@ -245,7 +254,7 @@ def test_a_build_that_codebuild_forgot_is_an_error(aws: Aws) -> None:
     ("kind", "result", "expected"),
     [
         ("model", {**MODEL_RESULT, "trigger": "0" * 64}, "kind and trigger are not those of its name"),
-        ("model", {**MODEL_RESULT, "sha256": "0" * 64}, "is not models/<sha256>/model.tar.gz of its sha256"),
+        ("model", {**MODEL_RESULT, "sha256": "0" * 64}, "is not models/<its sha256>/model"),
         ("model", {**MODEL_RESULT, "key": "models/latest/model.tar.gz"}, "models/latest/model.tar.gz"),
         ("image", {**IMAGE_RESULT, "uri": "registry/name:latest"}, "do not name one image by digest"),
         ("image", {**IMAGE_RESULT, "digest": "latest"}, "do not name one image by digest"),

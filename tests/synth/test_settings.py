@@ -204,6 +204,26 @@ CASES: list[tuple[str, Change, str]] = [
         lambda each: each.update(model={"model_data_url": ARCHIVE.replace("s3:", "https:")}),
         "model.model_data_url: ",
     ),
+    (
+        "dev",
+        lambda each: each["model"].update(compression="zip"),
+        "model.compression: 'zip' given; one of gzip, none needed",
+    ),
+    (
+        "dev",
+        lambda each: each.update(model={"model_data_url": ARCHIVE, "compression": "none"}),
+        "model.compression: 'none' given; goes with a declaration only: the URL says it",
+    ),
+    (
+        "dev",
+        lambda each: (each["model"].update(compression="none"), each.update(bulk={})),
+        "model.compression: 'none' given; with `bulk` a model.tar.gz is needed: SageMaker's batch transform takes no",
+    ),
+    (
+        "dev",
+        lambda each: each.update(model={"model_data_url": ARCHIVE.replace(".tar.gz", "/")}, bulk={}),
+        f"model.model_data_url: '{ARCHIVE.replace('.tar.gz', '/')}' given; with `bulk` a model.tar.gz is needed",
+    ),
     ("dev", lambda each: each.update(model={}), "model: 0 of declaration, model_data_url given; exactly 1 needed"),
     (
         "dev",

@@ -73,7 +73,7 @@ def test_pools_of_ones_own_are_looked_for_as_long_as_those_of_the_original() -> 
 def test_image_and_model_are_built_or_those_of_aws(kind: str, image: object) -> None:
     endpoint = endpoint_of(least(kind=kind))
     assert endpoint.image == image
-    assert endpoint.model == BuiltModel(declaration=DECLARATION)
+    assert endpoint.model == BuiltModel(declaration=DECLARATION, compression="gzip")
 
 
 def test_the_standard_container_has_the_same_defaults_in_its_own_words() -> None:

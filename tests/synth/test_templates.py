@@ -132,6 +132,33 @@ def test_a_pinned_image_and_archive_are_served_without_any_build(synthesize: Syn
     assert ":ecr:eu-west-1:123456789012:repository/decision/server" in policy
 
 
+def test_a_model_that_is_not_packed_is_named_by_its_prefix_and_read_with_the_same_rights(
+    synthesize: Synthesize,
+) -> None:
+    packed = synthesize("dev")["scoring"]
+    declaration = runs(packed)["model"]["Properties"]["Variables"]["DECLARATION"]
+    unpacked = synthesize("dev", scoring={"model": {"declaration": declaration, "compression": "none"}})["scoring"]
+    container = only(unpacked, "AWS::SageMaker::Model")["Properties"]["PrimaryContainer"]
+    assert "ModelDataUrl" not in container
+    source = container["ModelDataSource"]["S3DataSource"]
+    (model_run,) = [k for k, v in unpacked["Resources"].items() if v["Properties"].get("Kind") == "model"]
+    assert (source["S3DataType"], source["CompressionType"]) == ("S3Prefix", "None")
+    assert {"Fn::GetAtt": [model_run, "Key"]} in source["S3Uri"]["Fn::Join"][1]
+    assert only(unpacked, "AWS::IAM::Policy") == only(packed, "AWS::IAM::Policy")
+    variables = [runs(each)["model"]["Properties"]["Variables"] for each in (packed, unpacked)]
+    assert [each["COMPRESSION"] for each in variables] == ["gzip", "none"]
+    assert runs(packed)["model"]["Properties"]["Trigger"] != runs(unpacked)["model"]["Properties"]["Trigger"]
+
+
+def test_members_that_are_in_s3_already_are_served_from_their_own_prefix(synthesize: Synthesize) -> None:
+    url = f"s3://my-models/{ARCHIVE_KEY.removesuffix('.tar.gz')}/"
+    endpoint = synthesize("dev", scoring={"model": {"model_data_url": url}})["scoring"]
+    container = only(endpoint, "AWS::SageMaker::Model")["Properties"]["PrimaryContainer"]
+    source = {"S3DataType": "S3Prefix", "CompressionType": "None", "S3Uri": url}
+    assert container["ModelDataSource"] == {"S3DataSource": source}
+    assert ":s3:::my-models/decision/" + "cd" * 32 + "/*" in json.dumps(only(endpoint, "AWS::IAM::Policy"))
+
+
 # F10: an update updates the endpoint.
 
 

@@ -31,7 +31,10 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def requests(root: Path) -> dict[str, BuildRequest]:
-    return {"image": image_request(root, target="cpu"), "model": model_request(root, declaration=DECLARATION)}
+    return {
+        "image": image_request(root, target="cpu"),
+        "model": model_request(root, declaration=DECLARATION, compression="gzip"),
+    }
 
 
 def triggers(root: Path) -> dict[str, str]:
@@ -133,8 +136,8 @@ def test_the_standard_image_is_copied_anew_for_a_change_of_how_it_is_copied_and_
 
 def test_each_declaration_is_a_build_of_its_own(checkout: Path) -> None:
     shutil.copyfile(checkout / DECLARATION, checkout / OTHER_DECLARATION)
-    same_text = model_request(checkout, declaration=OTHER_DECLARATION)
-    assert same_text.trigger != model_request(checkout, declaration=DECLARATION).trigger
+    same_text = model_request(checkout, declaration=OTHER_DECLARATION, compression="gzip")
+    assert same_text.trigger != model_request(checkout, declaration=DECLARATION, compression="gzip").trigger
 
 
 def test_two_checkouts_give_the_same_trigger_and_the_same_bytes(
@@ -169,7 +172,7 @@ def test_the_zip_holds_the_files_with_their_folders_and_permissions(checkout: Pa
 
 
 def test_the_models_source_holds_the_one_declaration_that_is_asked_for(checkout: Path) -> None:
-    files = [file.path for file in model_request(checkout, declaration=DECLARATION).source.files]
+    files = [file.path for file in model_request(checkout, declaration=DECLARATION, compression="gzip").source.files]
     assert [path for path in files if path.endswith(".toml")] == [DECLARATION]
     assert "model_packaging/buildspec.yml" in files
 
