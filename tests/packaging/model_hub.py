@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import ClassVar
+from urllib.parse import quote, unquote
 
 REPO, REVISION, FILE = "owner/model-GGUF", "0123456789abcdef0123456789abcdef01234567", "tiny.gguf"
 
@@ -28,12 +29,15 @@ class ModelHub:
 
     statuses: answers the hub gives first, one a request, with these headers. cut_after: bytes after which the storage
     host drops the connection, one a request. states_length False: the end of the connection is the end of the bytes.
+    files: further ones of the repository, by path. storage_statuses: what the storage host answers first.
     """
 
     content: bytes
+    files: dict[str, bytes] = field(default_factory=dict)
     url: str = ""
     storage_url: str = ""
     statuses: list[tuple[int, dict[str, str]]] = field(default_factory=list)
+    storage_statuses: list[int] = field(default_factory=list)
     cut_after: list[int] = field(default_factory=list)
     ignores_range: bool = False
     states_length: bool = True
@@ -53,22 +57,27 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         headers = self.headers
         self.hub.requests.append(Request(self.role, self.path, headers.get("Authorization"), headers.get("Range")))
-        if self.role == "storage":
-            self._send_bytes()
+        place = f"/{REPO}/resolve/{REVISION}/"
+        name = unquote(self.path).removeprefix(place).removeprefix("/blob/")
+        content = self.hub.files.get(name, self.hub.content if name == FILE else None)
+        if self.role == "storage" and self.hub.storage_statuses:
+            self._answer(self.hub.storage_statuses.pop(0), {})
+        elif self.role == "storage" and content is not None:
+            self._send_bytes(content)
         elif self.hub.statuses:
             status, extra = self.hub.statuses.pop(0)
             self._answer(status, extra)
-        elif self.path != f"/{REPO}/resolve/{REVISION}/{FILE}":
+        elif content is None or not self.path.startswith(place):
             self._answer(404, {"X-Error-Code": "EntryNotFound"})
         else:
             facts = {"X-Repo-Commit": self.hub.commit}
             if self.hub.announces:
-                facts["X-Linked-Size"] = str(len(self.hub.content))
-                facts["X-Linked-Etag"] = f'"{hashlib.sha256(self.hub.content).hexdigest()}"'
-            self._answer(302, {"Location": f"{self.hub.storage_url}/blob", **facts})
+                facts["X-Linked-Size"] = str(len(content))
+                facts["X-Linked-Etag"] = f'"{hashlib.sha256(content).hexdigest()}"'
+            self._answer(302, {"Location": f"{self.hub.storage_url}/blob/{quote(name)}", **facts})
 
-    def _send_bytes(self) -> None:
-        content, start, status = self.hub.content, 0, 200
+    def _send_bytes(self, content: bytes) -> None:
+        start, status = 0, 200
         asked = self.headers.get("Range")
         extra: dict[str, str] = {}
         if asked and not self.hub.ignores_range:
@@ -106,8 +115,8 @@ class _Server(ThreadingHTTPServer):
 
 
 @contextmanager
-def serve_model_hub(content: bytes) -> Iterator[ModelHub]:
-    hub = ModelHub(content=content)
+def serve_model_hub(content: bytes, *, files: dict[str, bytes] | None = None) -> Iterator[ModelHub]:
+    hub = ModelHub(content=content, files=files or {})
     servers = []
     for role in ("hub", "storage"):
         handler = type(f"_{role.title()}Handler", (_Handler,), {"hub": hub, "role": role})

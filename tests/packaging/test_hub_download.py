@@ -28,6 +28,7 @@ class _Fetch:
     def __init__(self, hub: ModelHub, declaration: Declaration, partial: Path) -> None:
         self._hub, self._declaration, self.partial = hub, declaration, partial
         self.waits: list[float] = []
+        self.storage_refuses_after_first_wait: list[int] = []
 
     def __call__(self) -> None:
         assert isinstance(self._declaration.source, HubSource)
@@ -37,8 +38,13 @@ class _Fetch:
             self._declaration.weights[0],
             self.partial,
             settings=settings,
-            sleep=self.waits.append,
+            sleep=self._wait,
         )
+
+    def _wait(self, seconds: float) -> None:
+        self.waits.append(seconds)
+        self._hub.storage_statuses += self.storage_refuses_after_first_wait
+        self.storage_refuses_after_first_wait = []
 
 
 @pytest.fixture
@@ -53,7 +59,7 @@ def test_a_pinned_file_is_downloaded_verified_and_taken_from_the_cache_next_time
     first = _build(path, hub, tmp_path).json
     assert first["manifest"]["source"] == {"kind": "hub", "repo": REPO, "revision": REVISION, "file": FILE}
     assert (first["manifest"]["repo"], first["manifest"]["revision"]) == (REPO, REVISION)
-    assert [request.path for request in hub.requests] == [f"/{REPO}/resolve/{REVISION}/{FILE}", "/blob"]
+    assert [request.path for request in hub.requests] == [f"/{REPO}/resolve/{REVISION}/{FILE}", f"/blob/{FILE}"]
     second = _build(path, hub, tmp_path)
     assert second.json == first
     assert "taken from the cache" in second.err
@@ -94,6 +100,23 @@ def test_a_dropped_connection_is_resumed_where_it_ended(hub: ModelHub, fetch: _F
     assert fetch.waits == [1.0, 1.0]  # each try brought something, so the waits do not grow
 
 
+def test_a_connection_that_is_cut_at_every_megabyte_still_brings_the_file(
+    hub: ModelHub, declare: Declare, tmp_path: Path, tiny: Path
+) -> None:
+    megabyte = 1 << 20
+    padded = tmp_path / FILE
+    padded.write_bytes(tiny.read_bytes() + bytes(7 * megabyte))
+    hub.content = padded.read_bytes()
+    source = {"kind": "hub", "repo": REPO, "revision": REVISION, "file": FILE}
+    fetch = _Fetch(hub, read_declaration(declare(padded, source=source)), tmp_path / "weights.partial")
+    whole = len(hub.content) // megabyte
+    hub.cut_after = [megabyte] * whole
+    fetch()
+    assert hashlib.sha256(fetch.partial.read_bytes()).digest() == hashlib.sha256(hub.content).digest()
+    assert hub.ranges() == [None, *(f"bytes={count * megabyte}-" for count in range(1, whole + 1))]
+    assert fetch.waits == [1.0] * whole
+
+
 def test_what_an_earlier_process_downloaded_is_kept_and_resumed(
     hub: ModelHub, declare_hub: Declare, tmp_path: Path
 ) -> None:
@@ -121,6 +144,30 @@ def test_waits_grow_to_a_cap_and_then_the_download_gives_up_but_keeps_its_bytes(
         fetch()
     assert fetch.waits == [1.0, 2.0, 30.0, 8.0]
     assert fetch.partial.read_bytes() == hub.content[:10]
+
+
+def test_an_address_that_the_storage_host_no_longer_serves_is_asked_for_anew(hub: ModelHub, fetch: _Fetch) -> None:
+    """A redirect's address is signed for a while; a download may outlast it."""
+    hub.cut_after = [1000]
+    fetch.storage_refuses_after_first_wait = [403, 503, 429]
+    fetch()
+    assert fetch.partial.read_bytes() == hub.content
+    assert [request.host for request in hub.requests] == ["hub", "storage"] * 5
+    assert hub.ranges() == [None, *["bytes=1000-"] * 4]
+    assert fetch.waits == [1.0, 1.0, 2.0, 4.0]
+
+
+def test_a_storage_host_that_goes_on_refusing_is_the_surroundings_fault(hub: ModelHub, fetch: _Fetch) -> None:
+    hub.storage_statuses = [403] * 5
+    with pytest.raises(UnavailableError, match=r"403 Forbidden from the host that the hub redirected to"):
+        fetch()
+    assert len(hub.requests) == 10
+
+
+def test_redirects_without_end_are_the_surroundings_fault(hub: ModelHub, fetch: _Fetch) -> None:
+    hub.statuses = [(302, {"Location": f"{hub.url}/{REPO}/resolve/{REVISION}/{FILE}"})] * 40
+    with pytest.raises(UnavailableError, match="redirect"):
+        fetch()
 
 
 def test_the_hub_may_be_busy_once(hub: ModelHub, fetch: _Fetch) -> None:
