@@ -154,7 +154,7 @@ def test_an_address_that_the_storage_host_no_longer_serves_is_asked_for_anew(hub
     assert fetch.partial.read_bytes() == hub.content
     assert [request.host for request in hub.requests] == ["hub", "storage"] * 5
     assert hub.ranges() == [None, *["bytes=1000-"] * 4]
-    assert fetch.waits == [1.0, 1.0, 2.0, 4.0]
+    assert fetch.waits == [1.0, 2.0, 4.0, 8.0]
 
 
 def test_a_storage_host_that_goes_on_refusing_is_the_surroundings_fault(hub: ModelHub, fetch: _Fetch) -> None:
