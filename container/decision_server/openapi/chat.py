@@ -79,8 +79,10 @@ def schemas() -> dict[str, Schema]:
             },
             {"x_cut_by": {"const": "deadline"}},
         ),
-        "ChatEvents": {
-            "type": "string",
-            "description": "Server-sent events of `chat.completion.chunk`, then `[DONE]`; a fault is one with `error`.",
+        "ChatEvent": {
+            "type": "object",
+            "description": "One of the events: a `chat.completion.chunk` as JSON, `[DONE]`, or a fault with `error`.",
+            "properties": {"data": TEXT},
+            "required": ["data"],
         },
     }

@@ -48,23 +48,17 @@ def document(names: ModelNames, *, max_decisions: int, asks_for_a_key: bool) -> 
 
 
 def _paths() -> Schema:
-    open_to_all: Schema = {"security": []}
     health = an_object({"status": one_of(["ok", "loading", "draining", "failed"])})
     return {
         "/invocations": _asked(_ALL, _ALL_ANSWERS, _ANY_ERROR, "Every dialect, told apart by its keys", streams=True),
-        "/v1/decisions": _asked(
-            [*_OWN, "OpenAIDecisionRequest"],
-            [*_RESULTS, "OpenAIDecision"],
-            ["Error", "OpenAIError"],
-            "Decisions, in our own dialect or in OpenAI's",
-        ),
+        "/v1/decisions": _asked(_ALL, _ALL_ANSWERS, _ANY_ERROR, "The same outside SageMaker", streams=True),
         "/v1/systemone": _asked(["SystemOneRequest"], ["SystemOneResponse"], ["SystemOneError"], "System One"),
         "/v1/chat/completions": _asked(
             ["ChatRequest"], ["ChatCompletion"], ["OpenAIError"], "Chat completions", streams=True
         ),
         "/v1/models": _read("The names that requests may use", {"200": _json(_models()), **_errors(["Error"])}),
-        "/ping": _read("Whether requests are answered", {"200": _json(health), "503": _json(health)}) | open_to_all,
-        "/metrics": _read("Prometheus text", {"200": _text("text/plain")}),
+        "/ping": _read("Whether requests are answered", {"200": _json(health), "503": _json(health)}, open_=True),
+        "/metrics": _read("Prometheus text", {"200": _text("text/plain")}, open_=True),
         PATH: _read("This document", {"200": _json({"type": "object"}), **_errors(["Error"])}),
     }
 
@@ -74,7 +68,7 @@ def _asked(
 ) -> Schema:
     good = _json(_any(answers))
     if streams:
-        good["content"]["text/event-stream"] = {"schema": named("ChatEvents")}
+        good["content"]["text/event-stream"] = {"schema": named("ChatEvent")}
     return {
         "post": {
             "summary": summary,
@@ -84,8 +78,9 @@ def _asked(
     }
 
 
-def _read(summary: str, responses: Schema) -> Schema:
-    return {"get": {"summary": summary, "responses": responses}}
+def _read(summary: str, responses: Schema, *, open_: bool = False) -> Schema:
+    """open_: to callers without the key."""
+    return {"get": {"summary": summary, "responses": responses, **({"security": []} if open_ else {})}}
 
 
 def _errors(names: Sequence[str]) -> Schema:
