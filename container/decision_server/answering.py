@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from decision_server.api_key import check_api_key
+from decision_server.bulk_answering import answer_bulk
 from decision_server.chat_answering import answer_chat
 from decision_server.chat_service import ChatService
 from decision_server.config import Config
@@ -16,6 +17,7 @@ from decision_server.request_body import read_body
 from decision_server.request_log import LoggedAnswer, RequestLog
 from decision_server.streamed import StreamedAnswer
 from decision_server.wire.asked import Asked
+from decision_server.wire.bulk_lines import is_bulk
 from decision_server.wire.chat_bodies import ChatRequest
 from decision_server.wire.dialects import check_media_type, dialect_of
 from decision_server.wire.json_body import parse
@@ -48,6 +50,11 @@ def answer(
     """environ: of a request to one of ROUTES. loaded: raises Refusal while nobody can answer, which is asked last: only
     a body says in which dialect its caller is to be told. Raises Refusal, and what the engine raises."""
     check_api_key(config.api_key, environ.get("HTTP_AUTHORIZATION"))
+    gone = _gone(environ.get("gunicorn.socket"))
+    if is_bulk(environ.get("CONTENT_TYPE")):
+        parts = loaded()
+        told.queue_depth = parts.queue_depth
+        return answer_bulk(config, parts, environ, received=received, request_id=told.request_id, gone=gone)
     check_media_type(environ.get("CONTENT_TYPE"))
     sent = read_body(
         environ["wsgi.input"].read,
@@ -61,7 +68,6 @@ def answer(
     told.queue_depth = parts.queue_depth
     asked = read(told.dialect, value, max_decisions=config.max_decisions, names=parts.names)
     deadline = received + config.deadline_seconds
-    gone = _gone(environ.get("gunicorn.socket"))
     match asked:
         case ChatRequest():
             chats = _on(parts.chats)

@@ -43,6 +43,8 @@ class Config:
     read_timeout_seconds: float
     max_body_bytes: int
     max_decisions: int
+    bulk_max_bytes: int
+    bulk_deadline_seconds: float
     readout: str | None
     prompt_version: str | None
     prefix_streams: int
@@ -82,6 +84,8 @@ def load(environ: Mapping[str, str]) -> Config:
         read_timeout_seconds=read.number("DECISION_READ_TIMEOUT_SECONDS", 10, least=1, most=60),
         max_body_bytes=read.whole("DECISION_MAX_BODY_BYTES", 1 << 20, least=1024, most=25 << 20),
         max_decisions=read.whole("DECISION_MAX_DECISIONS", 64, least=1, most=1024),
+        bulk_max_bytes=read.whole("DECISION_BULK_MAX_BYTES", 100 << 20, least=1024, most=1 << 30),
+        bulk_deadline_seconds=read.number("DECISION_BULK_DEADLINE_SECONDS", 3600, least=1, most=86400),
         readout=read.choice("DECISION_READOUT", READOUTS),
         prompt_version=read.text("DECISION_PROMPT_VERSION"),
         prefix_streams=read.whole("DECISION_PREFIX_STREAMS", 8, least=0, most=64),

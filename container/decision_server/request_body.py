@@ -6,7 +6,9 @@ The worker's socket reader gives the deadline: past it, reading raises BodyDeadl
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from gunicorn.http.errors import NoMoreData, ParseException
 
@@ -34,10 +36,31 @@ class NoReaderFree(OSError):
         super().__init__(errno.ECONNRESET, "no reader is free for a slow message")
 
 
+class _Message(threading.local):
+    """The message that this thread answers. allow_pauses: from now on the read timeout is that of a pause in it, for a
+    body that is worked on while it arrives. The worker sets it; without one there is no timeout."""
+
+    def __init__(self) -> None:
+        self.allow_pauses: Callable[[], None] = lambda: None
+
+
+MESSAGE = _Message()
+
+
 def read_body(read: Reader, *, content_length: str | None, max_bytes: int, timeout_seconds: float) -> bytes:
     """The body, complete. read: of `wsgi.input`, which ends where the body ends. Raises Refusal."""
+    with refusing(timeout_seconds=timeout_seconds):
+        body = _read(read, max_bytes, declared=declared_length(content_length))
+    if content_length is not None and len(body) != int(content_length):
+        raise Refusal("body_incomplete", f"{len(body)} bytes came of the {content_length} announced; send all of them")
+    return body
+
+
+@contextmanager
+def refusing(*, timeout_seconds: float) -> Iterator[None]:
+    """What reading a body raises, as refusals. timeout_seconds: as the caller is told it."""
     try:
-        body = _read(read, max_bytes, declared=_declared(content_length))
+        yield
     except BodyDeadline as error:
         raise Refusal(
             "body_timeout",
@@ -51,12 +74,10 @@ def read_body(read: Reader, *, content_length: str | None, max_bytes: int, timeo
         raise Refusal("body_incomplete", "the connection ended before the body did; send it again") from error
     except ParseException as error:
         raise Refusal("malformed_http", f"the body's chunked encoding is broken: {error}") from error
-    if content_length is not None and len(body) != int(content_length):
-        raise Refusal("body_incomplete", f"{len(body)} bytes came of the {content_length} announced; send all of them")
-    return body
 
 
-def _declared(content_length: str | None) -> int:
+def declared_length(content_length: str | None) -> int:
+    """0 where the body's length is not announced. Raises Refusal."""
     if content_length is None:
         return 0
     if not content_length.isascii() or not content_length.isdigit():

@@ -19,6 +19,7 @@ import struct
 import threading
 import time
 import uuid
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
@@ -31,7 +32,7 @@ from gunicorn.workers import gthread
 
 from decision_server.errors import Refusal
 from decision_server.lifecycle import FAILED_EXIT_CODE, Lifecycle, end_process
-from decision_server.request_body import BodyDeadline, NoReaderFree
+from decision_server.request_body import MESSAGE, BodyDeadline, NoReaderFree
 from decision_server.wire.error_bodies import error_answer
 
 SLOW_READERS = 32  # messages waited for at once
@@ -52,6 +53,21 @@ class MessageReader(SocketUnreader):  # type: ignore[misc] # gunicorn ships no t
         super().__init__(sock)
         self._readers = readers
         self.deadline = 0.0
+        self._pause: float | None = None
+
+    def begin(self, seconds: float) -> None:
+        """A new message, which must be there within so much time."""
+        self._pause = None
+        self.deadline = time.monotonic() + seconds
+
+    def allow_pauses(self, seconds: float) -> None:
+        """This message may take any time, as long as some of it comes within each so many seconds."""
+        self._pause = seconds
+        self.deadline = time.monotonic() + seconds
+
+    def end_within(self, seconds: float) -> None:
+        self._pause = None
+        self.deadline = min(self.deadline, time.monotonic() + seconds)
 
     def chunk(self, size_hint: int | None = None) -> bytes:
         size: int = min(max(size_hint or 0, self.mxchunk), self.max_body_chunk)
@@ -60,6 +76,8 @@ class MessageReader(SocketUnreader):  # type: ignore[misc] # gunicorn ships no t
         if not poll.poll(0):
             self._wait(poll)
         data: bytes = self.sock.recv(size)
+        if self._pause is not None:
+            self.deadline = time.monotonic() + self._pause
         return data
 
     def _wait(self, poll: select.poll) -> None:
@@ -134,7 +152,7 @@ class Worker(gthread.ThreadWorker):  # type: ignore[misc]
         self._draining = True
         _log.info("draining", extra={"facts": {"event": "draining", "limit_seconds": DRAIN_SECONDS}})
         for reader in list(self._reading):
-            reader.deadline = min(reader.deadline, time.monotonic() + _STOPPING_READ_SECONDS)
+            reader.end_within(_STOPPING_READ_SECONDS)
         threading.Thread(target=self._drain, name="drain", daemon=True).start()
 
     def _drain(self) -> None:
@@ -151,7 +169,8 @@ class Worker(gthread.ThreadWorker):  # type: ignore[misc]
             conn.parser.unreader = MessageReader(conn.sock, self._readers)
         reader: MessageReader = conn.parser.unreader
         patience = _STOPPING_READ_SECONDS if self._draining else self.read_timeout_seconds
-        reader.deadline = time.monotonic() + patience
+        reader.begin(patience)
+        MESSAGE.allow_pauses = partial(reader.allow_pauses, patience)
         self._reading.add(reader)
         try:
             keep = super().handle(conn)

@@ -18,6 +18,8 @@ MAX_BODY_BYTES = 1048576
 DEADLINE_SECONDS = 50
 QUEUE_SIZE = 64
 _NUMBERS: Mapping[str, tuple[int, int | None]] = {
+    "bulk_deadline_seconds": (1, 86400),
+    "bulk_max_bytes": (1024, 1 << 30),
     "chat_n_ctx": (0, 1048576),
     "chat_slots": (1, 16),
     "deadline_seconds": (1, 59),  # InvokeEndpoint gives up after 60

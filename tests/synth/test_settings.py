@@ -127,7 +127,7 @@ NOT_SETTINGS = {"DECISION_MODEL_PATH", "DECISION_HOST", "DECISION_PORT", "DECISI
 
 def test_the_engine_settings_are_the_variables_that_the_container_knows() -> None:
     everything = {
-        "chat_n_ctx": 0, "chat_slots": 1,
+        "bulk_deadline_seconds": 3600, "bulk_max_bytes": 104857600, "chat_n_ctx": 0, "chat_slots": 1,
         "deadline_seconds": 50, "log_level": "info", "max_body_bytes": 1048576, "max_decisions": 64,
         "model_aliases": ["router", "jev small"], "n_ctx": 4096, "n_gpu_layers": 0, "n_threads": 8, "prefix_streams": 8,
         "prompt_version": "direct-options-v1", "queue_size": 64, "read_timeout_seconds": 10, "readout": "letters",
@@ -320,7 +320,7 @@ CASES: list[tuple[str, Change, str]] = [
         engine(readout="words"),
         "engine.readout: 'words' given; one of letters, likelihood, letters-rotated needed",
     ),
-    ("dev", engine(model_path="/tmp"), "engine.model_path: unknown; allowed here: chat_n_ctx, "),
+    ("dev", engine(model_path="/tmp"), "engine.model_path: unknown; allowed here: bulk_deadline_seconds, "),
     ("dev", engine(model_aliases=[]), "engine.model_aliases: [] given; 1 to 16 different names needed"),
     (
         "dev",

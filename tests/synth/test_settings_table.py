@@ -57,6 +57,7 @@ def endpoint(kind: str, target: str, **tables: Any) -> dict[str, Any]:
 
 
 ENGINE = {
+    "bulk_deadline_seconds": 60, "bulk_max_bytes": 4096,
     "chat_n_ctx": 512, "chat_slots": 3, "deadline_seconds": 40, "log_level": "debug", "max_body_bytes": 2048,
     "max_decisions": 8, "model_aliases": ["a"], "n_ctx": 1024, "n_gpu_layers": 0, "n_threads": 16, "prefix_streams": 4,
     "prompt_version": "direct-options-v1", "queue_size": 16, "read_timeout_seconds": 5, "readout": "letters",

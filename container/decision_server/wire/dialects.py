@@ -43,8 +43,10 @@ def check_media_type(content_type: str | None) -> None:
         return
     if media_type.startswith("application/") and media_type.endswith("+json"):
         return
-    hint = "bulk requests are not supported by this server; " if media_type == "application/jsonlines" else ""
-    raise Refusal("unsupported_media_type", f"Content-Type: {media_type[:100]!r}; {hint}send application/json")
+    raise Refusal(
+        "unsupported_media_type",
+        f"Content-Type: {media_type[:100]!r}; send application/json, or application/jsonlines in bulk",
+    )
 
 
 def dialect_of(value: JsonValue, route: str) -> tuple[Dialect, Mapping[str, JsonValue]]:

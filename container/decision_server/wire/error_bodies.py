@@ -27,16 +27,22 @@ class ErrorAnswer:
 
 def error_answer(refusal: Refusal, request_id: str, dialect: Dialect | None) -> ErrorAnswer:
     """dialect: None while it is not known."""
-    match dialect:
-        case Dialect.SYSTEM_ONE:
-            status, body = systemone_status(refusal), systemone_error(refusal, request_id)
-        case Dialect.OPENAI_DECISIONS | Dialect.CHAT:
-            status, body = refusal.status, openai_error(refusal, request_id)
-        case _:
-            status, body = refusal.status, _own_error(refusal, request_id)
+    status = systemone_status(refusal) if dialect is Dialect.SYSTEM_ONE else refusal.status
+    body = error_body(refusal, request_id, dialect)
     # a place or a value quoted from the body may hold anything; ASCII keeps it readable in every log and terminal
     encoded = json.dumps(body, allow_nan=False).encode("ascii")
     return ErrorAnswer(status=status, body=encoded, headers=_headers(refusal, request_id))
+
+
+def error_body(refusal: Refusal, request_id: str, dialect: Dialect | None) -> dict[str, object]:
+    """The same as a JSON value."""
+    match dialect:
+        case Dialect.SYSTEM_ONE:
+            return systemone_error(refusal, request_id)
+        case Dialect.OPENAI_DECISIONS | Dialect.CHAT:
+            return openai_error(refusal, request_id)
+        case _:
+            return _own_error(refusal, request_id)
 
 
 def _own_error(refusal: Refusal, request_id: str) -> dict[str, object]:
