@@ -1,5 +1,5 @@
 """The steps of container/buildspec.yml: log in, build (or copy) and push unless the registry holds the image, check,
-record.
+record. Each says what it begins and how long it took; what fails ends the build with one line that says why.
 
 Runs in CodeBuild and in the local executor: needs boto3 and a `docker` command line. Not part of the image.
 """
@@ -12,15 +12,19 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import boto3
+from botocore.exceptions import BotoCoreError, ClientError
 
 PLATFORM = "linux/amd64"
 # SageMaker runs one image, not an index of several; attestations would make the pushed manifest an index.
 IMAGE_MANIFESTS = ("application/vnd.docker.distribution.manifest.v2+json", "application/vnd.oci.image.manifest.v1+json")
+# What the image adds to its base, as its build wrote it down (sbom.py).
+SBOM = "/opt/decision/sbom.cdx.json"
 _PATTERNS = {
     "ARTIFACT_BUCKET": r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]",
     "BASE_IMAGE": r"public\.ecr\.aws/[a-z0-9._/-]+@sha256:[0-9a-f]{64}",
@@ -56,6 +60,11 @@ class Build:
         return f"{self.target}-{self.trigger[:32]}"
 
     @property
+    def sbom_key(self) -> str:
+        """Beside the build's result."""
+        return f"results/image-{self.trigger}.cdx.json"
+
+    @property
     def tagged(self) -> str:
         return f"{self.repository_uri}:{self.tag}"
 
@@ -77,16 +86,24 @@ def build_from(environment: Mapping[str, str]) -> Build:
 
 def docker(*arguments: str, stdin: str | None = None, capture: bool = False) -> str:
     """Runs docker; its output goes to the build's log, or is returned with `capture`."""
-    done = subprocess.run(
-        ["docker", *arguments], input=stdin, text=True, check=False, stdout=subprocess.PIPE if capture else None
-    )
+    print(f"image_build.py: docker {' '.join(arguments)}", flush=True)
+    began = time.monotonic()
+    try:
+        done = subprocess.run(
+            ["docker", *arguments], input=stdin, text=True, check=False, stdout=subprocess.PIPE if capture else None
+        )
+    except OSError as error:
+        raise ImageError(f"docker cannot be run: {error.strerror}") from error
     if done.returncode != 0:
-        raise ImageError(f"docker {arguments[0]}: exit status {done.returncode}")
+        raise ImageError(f"docker {arguments[0]}: exit status {done.returncode}; its own words stand above")
+    print(f"image_build.py: docker {arguments[0]} done in {time.monotonic() - began:.1f} s", flush=True)
     return done.stdout.strip() if capture else ""
 
 
 def login(build: Build) -> None:
-    """To the private registry that is pushed to, and to the public one that the base image is pulled from."""
+    """To the private registry that is pushed to, and to the public one that the base image is pulled from. Before that
+    asks docker itself: a daemon that is not there is said here, and not when the image is to be built."""
+    docker("version")
     private = boto3.client("ecr").get_authorization_token()["authorizationData"][0]
     # ECR Public hands out tokens in us-east-1 only.
     public = boto3.client("ecr-public", region_name="us-east-1").get_authorization_token()["authorizationData"]
@@ -120,6 +137,8 @@ def build_and_push(build: Build) -> None:
     platform = docker("image", "inspect", "--format", "{{.Os}}/{{.Architecture}}", build.tagged, capture=True)
     if platform != PLATFORM:
         raise ImageError(f"{build.tagged}: platform {platform!r} built; {PLATFORM!r} needed")
+    if not build.copies:
+        keep_sbom(build)
     docker("push", build.tagged)
 
 
@@ -143,6 +162,19 @@ def build_image(build: Build) -> None:
     )
 
 
+def keep_sbom(build: Build) -> None:
+    """Before the push, so that no image of ours is in the registry without it."""
+    text = docker("run", "--rm", "--network", "none", "--entrypoint", "cat", build.tagged, SBOM, capture=True)
+    try:
+        count = len(json.loads(text)["components"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise ImageError(f"{build.tagged}: {SBOM} is no list of components: {text[:200]!r}") from error
+    boto3.client("s3").put_object(
+        Bucket=build.bucket, Key=build.sbom_key, Body=text.encode(), ContentType="application/vnd.cyclonedx+json"
+    )
+    print(f"{build.tagged}: {count} packages listed in s3://{build.bucket}/{build.sbom_key}")
+
+
 def record(build: Build) -> dict[str, str]:
     """Checks what the registry really holds and writes the result that the deployment waits for."""
     image = find(boto3.client("ecr"), build)
@@ -161,6 +193,8 @@ def record(build: Build) -> dict[str, str]:
         "digest": digest,
         "uri": f"{build.repository_uri}@{digest}",
     }
+    if not build.copies:
+        result["sbom"] = build.sbom_key
     key = f"results/image-{build.trigger}.json"
     boto3.client("s3").put_object(
         Bucket=build.bucket, Key=key, Body=json.dumps(result, indent=2).encode(), ContentType="application/json"
@@ -176,7 +210,7 @@ def main(arguments: list[str]) -> int:
         return 2
     try:
         steps[arguments[0]](build_from(os.environ))
-    except ImageError as error:
+    except (ImageError, BotoCoreError, ClientError) as error:
         print(f"image_build.py {arguments[0]}: {error}", file=sys.stderr)
         return 1
     return 0

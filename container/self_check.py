@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""Ends an image build: every source file compiles, and the server, started as it will be, answers one decision.
+"""Ends an image build: all source compiles, llama.cpp's libraries fit their binding, and the server, started as it will
+be, answers one decision with the logits that it must have.
 
-The model is a tiny one written on the spot. Exit code 0 means that this folder, this Python and these llama.cpp
-libraries fit each other. Whether answers are right is what the tests are for.
+The model is a tiny one written on the spot; its logits are computed a second time without llama.cpp
+(tiny_reference.py). Exit code 0 means that this folder, this Python and these libraries fit each other and compute
+rightly. What the server makes of logits is what the tests are for.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
@@ -30,7 +33,20 @@ DECISION = {
     "state": "The build of this image is at its last step.",
     "question": "Is the build finished?",
     "options": [{"id": "yes", "description": "Yes, it is."}, {"id": "no", "description": "No, it is not."}],
+    "readout": "letters",
+    "prompt_version": "direct-options-v1",
 }
+# The whole prompt of DECISION, as contract 3.5 has it for the tiny model's chat template.
+PROMPT = (
+    "<|im_start|>system\nApply the supplied criterion to the supplied evidence. Choose exactly one listed option. "
+    "Respond with only its uppercase letter, with no explanation or reasoning.<|im_end|>\n"
+    '<|im_start|>user\n{"evidence": "The build of this image is at its last step.", '
+    '"criterion": "Is the build finished?", "options": [{"letter": "A", "description": "Yes, it is."}, '
+    '{"letter": "B", "description": "No, it is not."}]}<|im_end|>\n<|im_start|>assistant\n'
+)
+# Logits from -3 to 3. float32 against float64: 0.0001 was seen; half precision in the attention makes it 0.001; a norm
+# left out, a wrong rotation or layout 0.1 and more.
+LOGIT_TOLERANCE = 0.005
 
 
 class SelfCheckError(Exception):
@@ -41,14 +57,17 @@ def main() -> int:
     started = time.monotonic()
     try:
         files = compile_sources(HERE)
+        libraries = check_libraries()
         with tempfile.TemporaryDirectory(prefix="self-check-") as folder:
             result = ask_server(Path(folder))
         check_result(result)
+        deviation = check_logits(result)
     except SelfCheckError as error:
         print(f"self-check: {error}", file=sys.stderr)
         return 1
+    print(f"self-check: {libraries}")
     print(f"self-check: {files} source files compile; one decision scored by {result['model']['llama_cpp']} ", end="")
-    print(f"in {time.monotonic() - started:.1f} s")
+    print(f"in {time.monotonic() - started:.1f} s; its logits are {deviation:.6f} from those computed without it")
     return 0
 
 
@@ -65,9 +84,20 @@ def compile_sources(folder: Path) -> int:
     return len(files)
 
 
+def check_libraries() -> str:
+    """What is loaded, in words. Raises SelfCheckError for libraries that do not fit; so does every start."""
+    sys.path.insert(0, str(HERE))
+    from decision_server.engine import library
+    from decision_server.model_errors import StartupFailure
+
+    try:
+        return library.load().words
+    except StartupFailure as error:
+        raise SelfCheckError(str(error)) from error
+
+
 def ask_server(folder: Path) -> dict[str, Any]:
     """Starts `serve` on a free port, asks it DECISION, stops it. Raises SelfCheckError with what the server said."""
-    sys.path.insert(0, str(HERE))
     from tiny_model import write
 
     write(folder / "self-check.gguf")
@@ -109,6 +139,34 @@ def check_result(result: dict[str, Any]) -> None:
         raise SelfCheckError(f"two probabilities expected, the answer has {probabilities!r}")
     if not all(math.isfinite(p) and 0 <= p <= 1 for p in probabilities) or abs(sum(probabilities) - 1) > 1e-9:
         raise SelfCheckError(f"probabilities {probabilities} are no distribution")
+
+
+def check_logits(result: dict[str, Any]) -> float:
+    """The largest deviation seen. The options' logits stand in the answer; the share of probability on their labels
+    depends on all others. Raises SelfCheckError when one is not what an independent computation has."""
+    import numpy as np
+    import tiny_reference
+
+    if result["prompt_sha256"] != hashlib.sha256(PROMPT.encode()).hexdigest():
+        raise SelfCheckError(f"the prompt's sha256 is {result['prompt_sha256']}: not the text that contract 3.5 fixes")
+    ids = tiny_reference.tokens(PROMPT)
+    if result["input_tokens"] != len(ids):
+        raise SelfCheckError(f"the prompt has {result['input_tokens']} tokens; {len(ids)} expected")
+    logits = tiny_reference.logits(ids)
+    labels = [ord("A"), ord("B")]
+    found, expected = np.array(result["option_logits"]), logits[labels]
+    deviation = float(abs(found - expected).max())
+    if not deviation <= LOGIT_TOLERANCE:
+        raise SelfCheckError(
+            f"logits {found.tolist()} of the options; {expected.tolist()} computed without llama.cpp, "
+            f"{LOGIT_TOLERANCE} apart allowed"
+        )
+    mass = float(np.exp(logits[labels]).sum() / np.exp(logits).sum())
+    if not abs(result["allowed_token_mass"] - mass) <= 2 * LOGIT_TOLERANCE * mass:
+        raise SelfCheckError(f"allowed_token_mass {result['allowed_token_mass']}; {mass} computed without llama.cpp")
+    if result["full_vocab_argmax_id"] != (best := int(logits.argmax())):
+        raise SelfCheckError(f"full_vocab_argmax_id {result['full_vocab_argmax_id']}; {best} without llama.cpp")
+    return deviation
 
 
 def _await_ready(server: subprocess.Popen[str]) -> str:

@@ -12,11 +12,14 @@ from array import array
 from pathlib import Path
 
 CONTEXT_LENGTH = 2048
-_WIDTH, _HEADS, _FEED_FORWARD, _LAYERS = 32, 2, 64, 1
+WIDTH, HEADS, FEED_FORWARD, LAYERS = 32, 2, 64, 1
+NORM_EPSILON, ROPE_BASE = 1e-5, 10000.0
 _NORMAL, _CONTROL = 1, 3  # llama.cpp's kinds of tokens
 _UINT32, _INT32, _FLOAT32, _BOOL, _STRING, _ARRAY = 4, 5, 6, 7, 8, 9  # kinds of GGUF values
 _ALIGNMENT = 32
+CONTROLS = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")  # their ids follow those of the bytes and the pair
 _MERGED = "Ġt"  # a space and a t: llama.cpp wants at least one merge, and its result in the vocabulary
+N_VOCAB = 256 + 1 + len(CONTROLS)
 _CHAT_TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
@@ -25,17 +28,18 @@ _CHAT_TEMPLATE = (
 
 def write(path: Path, *, seed: int = 1) -> None:
     """A one-layer `llama`; its vocabulary is the 256 bytes, one pair, three controls. Equal seeds, equal bytes."""
-    tokens = [*_byte_tokens(), _MERGED, "<|endoftext|>", "<|im_start|>", "<|im_end|>"]
-    values = [
+    tokens = [*_byte_tokens(), _MERGED, *CONTROLS]
+    entries = [
         _entry("general.architecture", _STRING, _string("llama")),
         _entry("general.name", _STRING, _string("self-check")),
         _entry("general.file_type", _UINT32, struct.pack("<I", 0)),
         _entry("llama.context_length", _UINT32, struct.pack("<I", CONTEXT_LENGTH)),
-        _entry("llama.embedding_length", _UINT32, struct.pack("<I", _WIDTH)),
-        _entry("llama.block_count", _UINT32, struct.pack("<I", _LAYERS)),
-        _entry("llama.feed_forward_length", _UINT32, struct.pack("<I", _FEED_FORWARD)),
-        _entry("llama.attention.head_count", _UINT32, struct.pack("<I", _HEADS)),
-        _entry("llama.attention.layer_norm_rms_epsilon", _FLOAT32, struct.pack("<f", 1e-5)),
+        _entry("llama.embedding_length", _UINT32, struct.pack("<I", WIDTH)),
+        _entry("llama.block_count", _UINT32, struct.pack("<I", LAYERS)),
+        _entry("llama.feed_forward_length", _UINT32, struct.pack("<I", FEED_FORWARD)),
+        _entry("llama.attention.head_count", _UINT32, struct.pack("<I", HEADS)),
+        _entry("llama.rope.freq_base", _FLOAT32, struct.pack("<f", ROPE_BASE)),
+        _entry("llama.attention.layer_norm_rms_epsilon", _FLOAT32, struct.pack("<f", NORM_EPSILON)),
         _entry("tokenizer.ggml.model", _STRING, _string("gpt2")),
         _entry("tokenizer.ggml.pre", _STRING, _string("qwen2")),
         _entry("tokenizer.ggml.tokens", _ARRAY, _array(_STRING, [_string(token) for token in tokens])),
@@ -49,26 +53,36 @@ def write(path: Path, *, seed: int = 1) -> None:
         _entry("tokenizer.ggml.add_bos_token", _BOOL, struct.pack("<?", False)),
         _entry("tokenizer.chat_template", _STRING, _string(_CHAT_TEMPLATE)),
     ]
-    shapes = _shapes(len(tokens))
-    header = struct.pack("<4sIQQ", b"GGUF", 3, len(shapes), len(values)) + b"".join(values)
-    source, data = random.Random(seed), b""
-    for name, shape in shapes.items():
+    shapes = _shapes(N_VOCAB)
+    header = struct.pack("<4sIQQ", b"GGUF", 3, len(shapes), len(entries)) + b"".join(entries)
+    data = b""
+    for name, values in weights(seed).items():
+        shape = shapes[name]
         header += _string(name) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, 0, len(data))
-        count = shape[0] * (shape[1] if len(shape) > 1 else 1)
-        weights = array("f", (1.0 if len(shape) == 1 else source.gauss(0.0, shape[0] ** -0.5) for _ in range(count)))
-        data += _padded(weights.tobytes())
+        data += _padded(values.tobytes())
     path.write_bytes(_padded(header) + data)
+
+
+def weights(seed: int = 1) -> dict[str, array[float]]:
+    """Each tensor's float32 values by its name in the file, in the file's order."""
+    source, drawn = random.Random(seed), {}
+    for name, shape in _shapes(N_VOCAB).items():
+        if len(shape) == 1:  # of a norm: about 1, so that one that is left out shows
+            drawn[name] = array("f", (source.uniform(0.5, 1.5) for _ in range(shape[0])))
+        else:
+            drawn[name] = array("f", (source.gauss(0.0, shape[0] ** -0.5) for _ in range(shape[0] * shape[1])))
+    return drawn
 
 
 def _shapes(n_vocab: int) -> dict[str, tuple[int, ...]]:
     """Tensor shapes as GGUF has them: the dimension that is contiguous in memory first. All float32."""
-    shapes: dict[str, tuple[int, ...]] = {"token_embd.weight": (_WIDTH, n_vocab), "output_norm.weight": (_WIDTH,)}
-    for layer in range(_LAYERS):
-        shapes |= {f"blk.{layer}.attn_{part}.weight": (_WIDTH, _WIDTH) for part in ("q", "k", "v", "output")}
-        shapes |= {f"blk.{layer}.{part}_norm.weight": (_WIDTH,) for part in ("attn", "ffn")}
-        shapes |= {f"blk.{layer}.ffn_{part}.weight": (_WIDTH, _FEED_FORWARD) for part in ("gate", "up")}
-        shapes[f"blk.{layer}.ffn_down.weight"] = (_FEED_FORWARD, _WIDTH)
-    shapes["output.weight"] = (_WIDTH, n_vocab)
+    shapes: dict[str, tuple[int, ...]] = {"token_embd.weight": (WIDTH, n_vocab), "output_norm.weight": (WIDTH,)}
+    for layer in range(LAYERS):
+        shapes |= {f"blk.{layer}.attn_{part}.weight": (WIDTH, WIDTH) for part in ("q", "k", "v", "output")}
+        shapes |= {f"blk.{layer}.{part}_norm.weight": (WIDTH,) for part in ("attn", "ffn")}
+        shapes |= {f"blk.{layer}.ffn_{part}.weight": (WIDTH, FEED_FORWARD) for part in ("gate", "up")}
+        shapes[f"blk.{layer}.ffn_down.weight"] = (FEED_FORWARD, WIDTH)
+    shapes["output.weight"] = (WIDTH, n_vocab)
     return shapes
 
 

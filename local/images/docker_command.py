@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from local.images import buildah_build, dockerfile, inspection, modes, standard_image, venv_build
+from local.images import buildah_build, dockerfile, image_file, inspection, modes, standard_image, venv_build
 from local.images.errors import ImageError
 from local.images.paths import ROOT, Cache
 from local.images.reference import Reference
@@ -25,7 +25,7 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise ImageError(
             f"{self.prog}: {message}. This stands in for docker; it knows login, build, pull, tag, push, image "
-            "inspect, version"
+            "inspect, run … cat, version"
         )
 
 
@@ -72,6 +72,13 @@ def _parser() -> argparse.ArgumentParser:
     inspect.add_argument("--format", "-f")
     inspect.add_argument("reference")
     inspect.set_defaults(run=_inspect)
+    run = commands.add_parser("run", allow_abbrev=False)
+    run.add_argument("--rm", action="store_true", required=True)
+    run.add_argument("--network", choices=["none"], required=True)
+    run.add_argument("--entrypoint", choices=["cat"], required=True)
+    run.add_argument("reference")
+    run.add_argument("file")
+    run.set_defaults(run=_cat)
     version = commands.add_parser("version", allow_abbrev=False)
     version.set_defaults(run=_version)
     return parser
@@ -167,6 +174,12 @@ def _inspect(options: argparse.Namespace, environ: Mapping[str, str]) -> None:
     image = store.get(Reference.parse(options.reference))
     document = inspection.describe(image, json.loads(store.config(image)))
     print(json.dumps([document], indent=4) if options.format is None else inspection.fill_in(options.format, document))
+
+
+def _cat(options: argparse.Namespace, environ: Mapping[str, str]) -> None:
+    """Nothing runs: the file is read in the image."""
+    store = ImageStore(_cache(environ).image_store)
+    sys.stdout.write(image_file.read(store, store.get(Reference.parse(options.reference)), options.file).decode())
 
 
 def _version(options: argparse.Namespace, environ: Mapping[str, str]) -> None:

@@ -21,6 +21,7 @@ from local.images.store import ImageStore
 from local.images.venv_runtime import VenvRuntime
 
 APPLICATION_FOLDER = "opt/decision"
+SBOM = "sbom.cdx.json"
 SELF_CHECK_SECONDS = 120
 _EXECUTABLES = frozenset({"serve", "self_check.py"})
 
@@ -42,6 +43,8 @@ def build(
         layers.unpack(Path(folder) / "layer.tar", Path(folder) / "root")
         source = Path(folder) / "root" / APPLICATION_FOLDER
         runtime = venv_runtime.make(source / "requirements.txt", cache=cache, say=say)
+        (source / SBOM).write_bytes(_sbom(source, runtime))
+        layer = layers.pack(source, at=APPLICATION_FOLDER, executables=_EXECUTABLES)
         _prove(source, runtime, environment=environment, layer=layer, say=say)
     config = ImageConfig(
         entrypoint=target.entrypoint,
@@ -57,6 +60,15 @@ def build(
     digest = store.put(manifest)
     store.tag(reference, digest=digest, media_type=MANIFEST)
     return digest
+
+
+def _sbom(source: Path, runtime: VenvRuntime) -> bytes:
+    """As the Dockerfile has it made, of the environment in which this image will run."""
+    command = [str(runtime.python), str(source / "sbom.py"), str(source / "requirements.txt")]
+    done = subprocess.run(command, env=runtime.environment, capture_output=True, check=False)
+    if done.returncode != 0:
+        raise ImageError(f"sbom.py failed with exit code {done.returncode}:\n{done.stderr.decode(errors='replace')}")
+    return done.stdout
 
 
 def _prove(

@@ -139,8 +139,8 @@ def test_a_base_that_is_not_pinned_fails_the_build(docker: Docker) -> None:
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (("ps",), "it knows login, build, pull, tag, push, image inspect, version"),
-        (("run", "x"), "it knows login, build, pull, tag, push, image inspect, version"),
+        (("ps",), "it knows login, build, pull, tag, push, image inspect, run … cat, version"),
+        (("run", "x"), "it knows login, build, pull, tag, push, image inspect, run … cat, version"),
         (("build", "--no-cache", "."), "required"),
         (("push", "repository:tag"), "registry/repository:tag"),
         (("push", f"{HOST}/never-built:tag"), "not in the local store"),

@@ -30,9 +30,12 @@ VARIABLES = {
     "TARGET": "cpu",
     "TRIGGER": TRIGGER,
 }
+SBOM = '{"components": [{"name": "flask"}]}'
+SBOM_KEY = f"results/image-{TRIGGER}.cdx.json"
 FAKE_DOCKER = """#!/bin/sh
 echo "$*" >> "$DOCKER_CALLS"
 [ "$1" = login ] && cat >> "$DOCKER_CALLS" && echo >> "$DOCKER_CALLS"
+[ "$1" = run ] && echo "$DOCKER_SBOM"
 [ "$1" = image ] && echo "${DOCKER_PLATFORM:-linux/amd64}"
 [ "$1" != "$DOCKER_FAILS" ]
 """
@@ -73,6 +76,18 @@ class Build:
             },
         )
 
+    def sbom(self) -> None:
+        self.stubs["s3"].add_response(
+            "put_object",
+            {},
+            {
+                "Bucket": "artifacts",
+                "Key": SBOM_KEY,
+                "Body": SBOM.encode(),
+                "ContentType": "application/vnd.cyclonedx+json",
+            },
+        )
+
 
 @pytest.fixture
 def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Build]:
@@ -82,6 +97,7 @@ def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Build]:
     docker.chmod(docker.stat().st_mode | stat.S_IXUSR)
     monkeypatch.setenv("PATH", str(docker.parent), prepend=":")
     monkeypatch.setenv("DOCKER_CALLS", str(tmp_path / "calls"))
+    monkeypatch.setenv("DOCKER_SBOM", SBOM)
     for name, value in VARIABLES.items():
         monkeypatch.setenv(name, value)
     stubbed = Build(tmp_path / "calls")
@@ -105,12 +121,39 @@ def test_login_is_to_the_registry_that_is_pushed_to_and_the_one_that_is_pulled_f
     )
     assert image_build.main(["login"]) == 0
     assert build.docker == [
+        "version",
         "login --username AWS --password-stdin 123456789012.dkr.ecr.us-east-1.amazonaws.com",
         "one",
         "login --username AWS --password-stdin public.ecr.aws",
         "two",
     ]
     assert ("ecr-public", "us-east-1") in build.regions
+
+
+@pytest.mark.parametrize(("fails", "reason"), [("version", "docker version: exit status 1"), (None, "cannot be run")])
+def test_a_docker_that_does_not_answer_is_said_before_anything_else(
+    build: Build,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    fails: str | None,
+    reason: str,
+) -> None:
+    if fails is None:
+        (tmp_path / "bin" / "docker").unlink()
+        monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    else:
+        monkeypatch.setenv("DOCKER_FAILS", fails)
+    assert image_build.main(["login"]) == 1
+    assert reason in capsys.readouterr().err
+
+
+def test_what_aws_refuses_is_one_line_and_no_traceback(build: Build, capsys: pytest.CaptureFixture[str]) -> None:
+    build.stubs["ecr"].add_client_error("batch_get_image", "AccessDeniedException", "not you")
+    assert image_build.main(["build"]) == 1
+    error = capsys.readouterr().err
+    assert "image_build.py build: An error occurred (AccessDeniedException)" in error
+    assert len(error.splitlines()) == 1
 
 
 def test_an_image_that_the_registry_holds_is_not_built_again(build: Build, capsys: pytest.CaptureFixture[str]) -> None:
@@ -122,11 +165,13 @@ def test_an_image_that_the_registry_holds_is_not_built_again(build: Build, capsy
 
 def test_the_image_is_built_without_attestations_checked_and_then_pushed(build: Build) -> None:
     build.image(found=False)
+    build.sbom()
     assert image_build.main(["build"]) == 0
     assert build.docker == [
         "build --provenance=false --sbom=false --platform linux/amd64 --target cpu"
         f" --build-arg BASE_IMAGE={BASE} -t {REPOSITORY}:{TAG} -f container/Dockerfile container",
         f"image inspect --format {{{{.Os}}}}/{{{{.Architecture}}}} {REPOSITORY}:{TAG}",
+        f"run --rm --network none --entrypoint cat {REPOSITORY}:{TAG} /opt/decision/sbom.cdx.json",
         f"push {REPOSITORY}:{TAG}",
     ]
 
@@ -164,9 +209,27 @@ def test_an_image_of_another_platform_is_not_pushed(
     assert "platform 'linux/arm64' built; 'linux/amd64' needed" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("text", ["", "cat: no such file", "[]", "{}"])
+def test_an_image_without_a_list_of_its_packages_is_not_pushed(
+    build: Build, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: str
+) -> None:
+    monkeypatch.setenv("DOCKER_SBOM", text)
+    build.image(found=False)
+    assert image_build.main(["build"]) == 1
+    assert [each.split()[0] for each in build.docker] == ["build", "image", "run"]
+    assert "sbom.cdx.json is no list of components" in capsys.readouterr().err
+
+
 def test_the_result_names_the_digest_that_the_registry_holds(build: Build) -> None:
     build.image(found=True)
-    result = {"kind": "image", "trigger": TRIGGER, "tag": TAG, "digest": DIGEST, "uri": f"{REPOSITORY}@{DIGEST}"}
+    result = {
+        "kind": "image",
+        "trigger": TRIGGER,
+        "tag": TAG,
+        "digest": DIGEST,
+        "uri": f"{REPOSITORY}@{DIGEST}",
+        "sbom": SBOM_KEY,
+    }
     build.stubs["s3"].add_response(
         "put_object",
         {},

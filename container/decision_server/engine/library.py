@@ -12,6 +12,7 @@ import logging
 import os
 import platform
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -30,16 +31,29 @@ _LEVELS = {2: logging.DEBUG, 3: logging.WARNING, 4: logging.ERROR}
 
 @dataclass(frozen=True, kw_only=True)
 class Library:
-    """api: the binding's module. folder: where every native file comes from. version: of the binding."""
+    """api: the binding's module. folder: where every native file comes from. version: of the binding.
+
+    backends: llama.cpp's names of them. files: names of the loaded ones, by which the kind of processor shows.
+    """
 
     api: Any
     folder: Path
     version: str
+    backends: tuple[str, ...]
+    files: tuple[str, ...]
+
+    @property
+    def words(self) -> str:
+        return (
+            f"llama.cpp in {self.folder} fits llama-cpp-python {self.version}; "
+            f"backends {', '.join(self.backends)}; loaded {', '.join(self.files)}"
+        )
 
 
 @lru_cache(maxsize=1)
 def load() -> Library:
     """Once a process. Raises StartupFailure with one line that names the folder, or the binding and the folder."""
+    began = time.perf_counter()
     folder = _folder()
     version = metadata.version("llama-cpp-python")
     # libgomp reads these once, when llama.cpp brings it in; docs/decisions/0007. Threads that spin for as long as they
@@ -54,14 +68,19 @@ def load() -> Library:
         ) from None
     except (AttributeError, OSError, RuntimeError) as error:
         raise StartupFailure(_mismatch(folder, version, str(error))) from error
+    imported = time.perf_counter()
     difference = structures.difference(api)
     if difference is not None:
         raise StartupFailure(_mismatch(folder, version, difference))
     api.llama_log_set(_log_callback(api), ctypes.c_void_p(0))
-    _load_backends(api, folder)
+    backends = _load_backends(api, folder)
     api.llama_backend_init()
-    _check_one_folder(folder)
-    return Library(api=api, folder=folder, version=version)
+    found = Library(api=api, folder=folder, version=version, backends=backends, files=_check_one_folder(folder))
+    ended = time.perf_counter()
+    _log.info(
+        "%s; imported in %.0f ms, checked in %.1f ms", found.words, 1e3 * (imported - began), 1e3 * (ended - imported)
+    )
+    return found
 
 
 def _binding() -> Any:
@@ -100,7 +119,8 @@ def _log_callback(api: Any) -> Any:
     return api.llama_log_callback(forward)
 
 
-def _load_backends(api: Any, folder: Path) -> None:
+def _load_backends(api: Any, folder: Path) -> tuple[str, ...]:
+    """The names of those that are registered then."""
     lib = api._lib  # libllama's handle also finds the symbols of the libggml files that it is linked to
     by_type = lib["ggml_backend_dev_by_type"]
     by_type.argtypes, by_type.restype = [ctypes.c_int], ctypes.c_void_p
@@ -114,14 +134,21 @@ def _load_backends(api: Any, folder: Path) -> None:
         raise StartupFailure(
             f"the folder {folder} holds no ggml CPU backend (libggml-cpu*.so) that this machine can run"
         )
+    get, name = lib["ggml_backend_reg_get"], lib["ggml_backend_reg_name"]
+    get.argtypes, get.restype = [ctypes.c_size_t], ctypes.c_void_p
+    name.argtypes, name.restype = [ctypes.c_void_p], ctypes.c_char_p
+    return tuple(name(get(place)).decode() for place in range(count()))
 
 
-def _check_one_folder(folder: Path) -> None:
+def _check_one_folder(folder: Path) -> tuple[str, ...]:
+    """The names of the loaded files; none where the system does not list them."""
     if platform.system() != "Linux":
-        return
-    strangers = sorted({str(path) for path in _mapped() if path.parent != folder.resolve()})
+        return ()
+    loaded = set(_mapped())
+    strangers = sorted(str(path) for path in loaded if path.parent != folder.resolve())
     if strangers:
         raise StartupFailure(f"llama.cpp files are loaded from beside {folder}: {', '.join(strangers)}")
+    return tuple(sorted(path.name for path in loaded))
 
 
 def _mapped() -> Iterator[Path]:
