@@ -85,5 +85,5 @@ FILE_TYPE_NUMBERS = {name: number for number, name in FILE_TYPES.items()}
 QUANTIZABLE = tuple(name for name in FILE_TYPE_NUMBERS if name != "NVFP4")
 """What llama.cpp's quantizer can write."""
 
-NEEDS_IMATRIX = ("IQ1_S", "IQ1_M", "IQ2_XXS", "IQ2_XS", "IQ2_S", "IQ2_M", "IQ3_XXS", "Q2_K_S")
+NEEDS_IMATRIX = ("IQ1_S", "IQ1_M", "IQ2_XXS", "IQ2_XS", "IQ2_S", "IQ2_M", "IQ3_XXS", "IQ3_XS", "Q2_K_S")
 """Of these, what it refuses to write without an importance matrix."""
