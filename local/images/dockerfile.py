@@ -68,7 +68,7 @@ def _stages(text: str, arguments: Mapping[str, str]) -> dict[str, Stage]:
     current: Stage | None = None
     for keyword, rest in _instructions(text):
         if keyword == "ARG" and current is None:
-            name, _, default = rest.partition("=")
+            name, _, default = "".join(shlex.split(rest)).partition("=")
             declared[name] = arguments.get(name, default)
         elif keyword == "FROM":
             words = _expand(rest, declared).split()

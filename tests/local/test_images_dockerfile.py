@@ -57,6 +57,17 @@ def test_a_build_argument_that_the_dockerfile_does_not_have_is_refused() -> None
         dockerfile.resolve(OWN.read_text(), target="cpu", arguments={"BASE_IMAGE": PINNED, "BASE_IMAGES": "x"})
 
 
+@pytest.mark.parametrize("libraries", ["base", "compiled-cpu", "compiled-cuda"])
+def test_the_containers_libraries_are_the_bases_or_compiled_on_it(libraries: str) -> None:
+    arguments = {"BASE_IMAGE": PINNED, "LIBRARIES": libraries}
+    assert dockerfile.resolve(OWN.read_text(), target="cuda", arguments=arguments).base_image == PINNED
+
+
+def test_other_libraries_are_refused() -> None:
+    with pytest.raises(ImageError, match="libraries-mine"):
+        dockerfile.resolve(OWN.read_text(), target="cpu", arguments={"BASE_IMAGE": PINNED, "LIBRARIES": "mine"})
+
+
 def test_settings_of_an_ancestor_stage_reach_the_target_and_the_target_wins() -> None:
     text = (
         "ARG BASE_IMAGE=" + PINNED + "\n"
