@@ -110,6 +110,17 @@ def _streamed_chat(drawn: random.Random, state: str) -> tuple[str, Any]:
     return route, {**body, "stream": True}
 
 
+def _bulk(drawn: random.Random, state: str) -> tuple[str, Any]:
+    """Lines of several dialects, and one that cannot be asked."""
+    lines = [
+        texts.decision(drawn, "bare", state),
+        _system_one(drawn, state)[1],
+        _openai(drawn, state)[1],
+        {"no": "one"},
+    ]
+    return "/invocations", lines
+
+
 _KINDS: dict[str, Callable[[random.Random, str], tuple[str, Any]]] = {
     "decision": _decision,
     "decisions": _decisions,
@@ -117,4 +128,5 @@ _KINDS: dict[str, Callable[[random.Random, str], tuple[str, Any]]] = {
     "openai decision": _openai,
     "chat": _chat,
     "streamed chat": _streamed_chat,
+    "bulk": _bulk,
 }

@@ -5,6 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import schemathesis
+from hypothesis import strategies
+
+_LINE = strategies.sampled_from(
+    [b'{"id": "d", "state": "x", "question": "?", "options": []}', b'{"no": 1}', b"no JSON", b""]
+)
+schemathesis.openapi.media_type("application/jsonlines", strategies.lists(_LINE, max_size=3).map(b"\n".join))
 
 
 @schemathesis.hook

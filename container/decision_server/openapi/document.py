@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import partial
+from typing import TypeAlias
 
 from decision_server.errors import CODES
 from decision_server.openapi import chat, decisions, openai_decisions, system_one
 from decision_server.openapi.json_schema import NUMBER, Schema, a_list, an_object, named, one_of
+from decision_server.wire.bulk_lines import CONTENT_TYPE as LINES
 from decision_server.wire.model_names import ModelNames
+
+Content: TypeAlias = dict[str, Schema]  # by media type
 
 PATH = "/openapi.json"
 VERSION = "1"
@@ -18,6 +23,9 @@ _OWN = ["OneDecision", "SeveralDecisions"]
 _RESULTS = ["OneResult", "SeveralResults"]
 _ALL = [*_OWN, "SystemOneRequest", "OpenAIDecisionRequest", "ChatRequest"]
 _ALL_ANSWERS = [*_RESULTS, "SystemOneResponse", "OpenAIDecision", "ChatCompletion"]
+_EVENTS: Content = {"text/event-stream": {"schema": named("ChatEvent")}}
+_BULK: Content = {LINES: {"schema": {"type": "string", "description": "A body, or a bare decision, a line."}}}
+_BULK_ANSWERS: Content = {LINES: {"schema": {"type": "string", "description": "An answer or an error for each line."}}}
 _ANY_ERROR = ["Error", "SystemOneError", "OpenAIError"]
 
 
@@ -48,13 +56,14 @@ def document(names: ModelNames, *, max_decisions: int, asks_for_a_key: bool) -> 
 
 
 def _paths() -> Schema:
+    every = partial(_asked, _ALL, _ALL_ANSWERS, _ANY_ERROR, other_bodies=_BULK, other_answers=_EVENTS | _BULK_ANSWERS)
     health = an_object({"status": one_of(["ok", "loading", "draining", "failed"])})
     return {
-        "/invocations": _asked(_ALL, _ALL_ANSWERS, _ANY_ERROR, "Every dialect, told apart by its keys", streams=True),
-        "/v1/decisions": _asked(_ALL, _ALL_ANSWERS, _ANY_ERROR, "The same outside SageMaker", streams=True),
+        "/invocations": every("Every dialect, told apart by its keys"),
+        "/v1/decisions": every("The same outside SageMaker"),
         "/v1/systemone": _asked(["SystemOneRequest"], ["SystemOneResponse"], ["SystemOneError"], "System One"),
         "/v1/chat/completions": _asked(
-            ["ChatRequest"], ["ChatCompletion"], ["OpenAIError"], "Chat completions", streams=True
+            ["ChatRequest"], ["ChatCompletion"], ["OpenAIError"], "Chat completions", other_answers=_EVENTS
         ),
         "/v1/models": _read("The names that requests may use", {"200": _json(_models()), **_errors(["Error"])}),
         "/ping": _read("Whether requests are answered", {"200": _json(health), "503": _json(health)}, open_=True),
@@ -64,15 +73,22 @@ def _paths() -> Schema:
 
 
 def _asked(
-    bodies: Sequence[str], answers: Sequence[str], errors: Sequence[str], summary: str, *, streams: bool = False
+    bodies: Sequence[str],
+    answers: Sequence[str],
+    errors: Sequence[str],
+    summary: str,
+    *,
+    other_bodies: Content | None = None,
+    other_answers: Content | None = None,
 ) -> Schema:
+    """Of JSON first; `other_…` by media type."""
     good = _json(_any(answers))
-    if streams:
-        good["content"]["text/event-stream"] = {"schema": named("ChatEvent")}
+    good["content"].update(other_answers or {})
+    asked = {"application/json": {"schema": _any(bodies)}, **(other_bodies or {})}
     return {
         "post": {
             "summary": summary,
-            "requestBody": {"required": True, "content": {"application/json": {"schema": _any(bodies)}}},
+            "requestBody": {"required": True, "content": asked},
             "responses": {"200": good, **_errors(errors)},
         }
     }
