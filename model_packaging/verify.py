@@ -67,6 +67,8 @@ def _read_archive(raw: HashingReader, where: str) -> dict[str, _Member]:
         with tarfile.open(fileobj=unpacked, mode="r|", bufsize=tarfile.RECORDSIZE) as tar:
             for member in tar:
                 require_plain_name(member.name, where=f"{where}: member")
+                if member.issparse():
+                    raise PackagingError(f"{where}: member {member.name!r} is sparse: it unpacks to more than it holds")
                 if not member.isreg():
                     raise PackagingError(
                         f"{where}: member {member.name!r} is no regular file but tar type {member.type!r}"
