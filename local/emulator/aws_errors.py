@@ -1,11 +1,22 @@
-"""The errors an AWS API answers with, and the one place that knows how they look on the wire."""
+"""What an AWS API answers with, and the one place that knows how its errors look on the wire."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Generator
+from dataclasses import dataclass
 from typing import TypeAlias
 
 Response: TypeAlias = tuple[int, dict[str, str], bytes]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Streamed:
+    """An answer that is sent part by part. parts: closed by whoever sends them."""
+
+    status: int
+    headers: dict[str, str]
+    parts: Generator[bytes, None, None]
 
 
 class AwsError(Exception):

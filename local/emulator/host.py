@@ -22,7 +22,8 @@ from ministack.services.cloudformation import (  # type: ignore[import-not-found
     stacks,
 )
 
-from local.emulator.aws_errors import AwsError, Response
+from local.emulator.aws_errors import AwsError, Response, Streamed
+from local.emulator.host_streams import streaming
 from local.emulator.scope import Scope
 
 Properties = dict[str, Any]
@@ -65,12 +66,14 @@ def generated_name(stack: str, logical_id: str, *, length: int = 63) -> str:
     return str(provisioners._physical_name(stack, logical_id, max_len=length))
 
 
-def register_service(name: str, patterns: Mapping[str, Any], answer: Callable[[HttpRequest], Response]) -> None:
+def register_service(
+    name: str, patterns: Mapping[str, Any], answer: Callable[[HttpRequest], Response | Streamed]
+) -> None:
     """Routes a service's requests to `answer`, which may block and may call the emulator: each runs on its own
     thread.
     """
 
-    def dispatch(method: str, path: str, headers: Mapping[str, str], body: bytes) -> Response:
+    def dispatch(method: str, path: str, headers: Mapping[str, str], body: bytes) -> Response | Streamed:
         try:
             return answer(HttpRequest(method=method, path=path, headers=headers, body=body))
         except AwsError as error:
@@ -78,11 +81,15 @@ def register_service(name: str, patterns: Mapping[str, Any], answer: Callable[[H
 
     async def handle(
         method: str, path: str, headers: Mapping[str, str], body: bytes, query: Mapping[str, Any]
-    ) -> Response:
-        call: Awaitable[Response] = concurrency.run_reentrant(
+    ) -> tuple[int, dict[str, str], Any]:
+        call: Awaitable[Response | Streamed] = concurrency.run_reentrant(
             dispatch, method, path, headers, body or b"", thread_name=f"emulator-{name}"
         )
-        return await call
+        match answered := await call:
+            case Streamed():
+                return answered.status, answered.headers, streaming(answered.parts)
+            case _:
+                return answered
 
     gateway.SERVICE_HANDLERS[name] = handle
     _OWN_SERVICES.add(name)
@@ -155,6 +162,7 @@ def require_known_ministack() -> None:
             ("_log_sink", "_projects", "_builds", "_make_build_record", "_start_build", "_stop_build", "reset"),
         ),
         (ecr, ("_find_image",)),
+        (responses, ("StreamingResponse",)),
         (s3, ("_bucket_tags",)),
         (provisioners, ("_STACK_TAG_PROPERTY",)),
         (sts, ("register_session",)),

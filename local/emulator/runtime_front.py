@@ -7,7 +7,8 @@ from __future__ import annotations
 import http.client
 import random
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
 from local.emulator.aws_errors import AwsError, Response
@@ -17,7 +18,6 @@ from local.emulator.records import EndpointRecord
 from local.emulator.scope import Scope
 
 INVOCATION_PATH = re.compile(r"/endpoints/(?P<name>[^/]+)/invocations")
-STREAM_PATH = re.compile(r"/endpoints/(?P<name>[^/]+)/invocations-response-stream")
 TIMEOUT_SECONDS = 60.0  # SageMaker's own limit for a real-time invocation
 MAX_BODY_BYTES = 26_214_400  # InvokeEndpoint's own limit
 CUSTOM = "x-amzn-sagemaker-custom-attributes"
@@ -42,6 +42,28 @@ def invoke(
     timeout: float = TIMEOUT_SECONDS,
 ) -> Response:
     """headers: lower-case names. Raises AwsError: ValidationError, ModelError, ServiceUnavailable."""
+    variant, container = target(scope, name, headers, body, find=find)
+    answer = _ask(scope, container, headers, body, timeout)
+    if not 200 <= answer.status < 300:
+        raise model_error(scope, container, answer.status, answer.body.decode("utf-8", "replace"))
+    out = {
+        "Content-Type": answer.headers.get("content-type", "application/octet-stream"),
+        "x-Amzn-Invoked-Production-Variant": variant,
+    }
+    if CUSTOM in answer.headers:
+        out["X-Amzn-SageMaker-Custom-Attributes"] = answer.headers[CUSTOM]
+    return 200, out, answer.body
+
+
+def target(
+    scope: Scope,
+    name: str,
+    headers: Mapping[str, str],
+    body: bytes,
+    *,
+    find: Callable[[str], tuple[EndpointRecord | None, Fleet]],
+) -> tuple[str, Container]:
+    """The variant that answers, and its container. Raises AwsError: ValidationError."""
     record, fleet = find(name)
     if record is None:
         raise AwsError("ValidationError", f"Endpoint {name} of account {scope.account} not found.")
@@ -55,17 +77,7 @@ def invoke(
             "ValidationError", f"Request body of {len(body)} bytes exceeds the limit of {MAX_BODY_BYTES}.", 413
         )
     variant = _variant(record, fleet, headers.get("x-amzn-sagemaker-target-variant"))
-    container = fleet[variant]
-    answer = _ask(scope, container, headers, body, timeout)
-    if not 200 <= answer.status < 300:
-        raise _model_error(scope, container, answer.status, answer.body.decode("utf-8", "replace"))
-    out = {
-        "Content-Type": answer.headers.get("content-type", "application/octet-stream"),
-        "x-Amzn-Invoked-Production-Variant": variant,
-    }
-    if CUSTOM in answer.headers:
-        out["X-Amzn-SageMaker-Custom-Attributes"] = answer.headers[CUSTOM]
-    return 200, out, answer.body
+    return variant, fleet[variant]
 
 
 def _variant(record: EndpointRecord, fleet: Fleet, wanted: str | None) -> str:
@@ -82,31 +94,51 @@ def _variant(record: EndpointRecord, fleet: Fleet, wanted: str | None) -> str:
 
 
 def _ask(scope: Scope, container: Container, headers: Mapping[str, str], body: bytes, timeout: float) -> Answer:
+    connection, response = asked(scope, container, headers, body, timeout)
+    with connection, container_errors(scope, container):
+        lowered = {name.lower(): value for name, value in response.getheaders()}
+        return Answer(status=response.status, headers=lowered, body=response.read())
+
+
+Connection = closing[http.client.HTTPConnection]
+
+
+def asked(
+    scope: Scope, container: Container, headers: Mapping[str, str], body: bytes, timeout: float
+) -> tuple[Connection, http.client.HTTPResponse]:
+    """A container's answer, its headers read. Whoever gets the connection closes it. Raises AwsError."""
     forwarded = {name: headers[name] for name in FORWARDED if name in headers}
     connection = http.client.HTTPConnection("127.0.0.1", container.port, timeout=timeout)
     try:
-        connection.request("POST", "/invocations", body=body, headers=forwarded)
-        response = connection.getresponse()
-        lowered = {name.lower(): value for name, value in response.getheaders()}
-        return Answer(status=response.status, headers=lowered, body=response.read())
+        with container_errors(scope, container):
+            connection.request("POST", "/invocations", body=body, headers=forwarded)
+            return closing(connection), connection.getresponse()
+    except BaseException:
+        connection.close()
+        raise
+
+
+@contextmanager
+def container_errors(scope: Scope, container: Container) -> Iterator[None]:
+    """What goes wrong on the way to a container and back, as the caller is told it."""
+    try:
+        yield
     except TimeoutError as error:
         message = (
             "Your invocation timed out while waiting for a response from container primary. "
             "Review the latency metrics for each container in Amazon CloudWatch, resolve the issue, and try again."
         )
-        raise _model_error(scope, container, 0, message) from error
+        raise model_error(scope, container, 0, message) from error
     except ConnectionRefusedError as error:
         raise AwsError(
             "ServiceUnavailable", "The endpoint's container is not running; it is being restarted.", 503
         ) from error
     except (OSError, http.client.HTTPException) as error:
         message = f"Failed to get a response from container primary: {error}"
-        raise _model_error(scope, container, 0, message) from error
-    finally:
-        connection.close()
+        raise model_error(scope, container, 0, message) from error
 
 
-def _model_error(scope: Scope, container: Container, status: int, message: str) -> AwsError:
+def model_error(scope: Scope, container: Container, status: int, message: str) -> AwsError:
     side = "client" if 400 <= status < 500 else "server"
     console = (
         f"https://{scope.region}.console.aws.amazon.com/cloudwatch/home?region={scope.region}"

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import unquote
 
-from local.emulator import api_shapes, async_invocations, data_capture, runtime_front
-from local.emulator.aws_errors import AwsError, Response, ok
+from local.emulator import api_shapes, async_invocations, data_capture, response_stream, runtime_front
+from local.emulator.aws_errors import AwsError, Response, Streamed, ok
 from local.emulator.control_plane import ControlPlane
 from local.emulator.data_capture import PutObject
 from local.emulator.host import HttpRequest, current_scope
@@ -56,7 +56,7 @@ class SageMakerService:
                 self._planes[scope] = self._new_plane(scope)
             return self._planes[scope]
 
-    def answer(self, request: HttpRequest) -> Response:
+    def answer(self, request: HttpRequest) -> Response | Streamed:
         path = request.path
         if found := runtime_front.INVOCATION_PATH.fullmatch(path):
             plane, name = self.plane(), unquote(found["name"])
@@ -77,8 +77,12 @@ class SageMakerService:
             plane, name = self.plane(), unquote(found["name"])
             known = plane.endpoints.serving(name)[0] is not None
             return plane.queue.invoke(name, request.headers, request.body, plane.async_config(name) if known else None)
-        if runtime_front.STREAM_PATH.fullmatch(path):
-            raise AwsError("ValidationError", "Response streaming is not emulated; use InvokeEndpoint.")
+        if found := response_stream.INVOCATION_PATH.fullmatch(path):
+            plane = self.plane()
+            name = unquote(found["name"])
+            return response_stream.invoke(
+                plane.scope, name, request.headers, request.body, find=plane.endpoints.serving
+            )
         name = request.headers.get("x-amz-target", "").rpartition(".")[2]
         if name not in OPERATIONS:
             raise AwsError("UnknownOperationException", f"{name or path} is not emulated.")

@@ -23,6 +23,9 @@ class Handler(BaseHTTPRequestHandler):
         if body.startswith(b"status "):
             self._answer(int(body.split()[1]), b'{"error": "as asked"}')
             return
+        if body.startswith(b"stream "):
+            self._stream(int(body.split()[1]))
+            return
         folder = Path(os.environ["DECISION_MODEL_PATH"])
         told = {
             "body": body.decode(),
@@ -37,6 +40,16 @@ class Handler(BaseHTTPRequestHandler):
             "pid": os.getpid(),
         }
         self._answer(200, json.dumps(told).encode(), custom=self.headers.get("X-Amzn-SageMaker-Custom-Attributes"))
+
+    def _stream(self, parts: int) -> None:
+        """Each part when the one before it is on its way."""
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.end_headers()
+        for number in range(parts):
+            self.wfile.write(b"part %d\n" % number)
+            self.wfile.flush()
+            time.sleep(0.05)
 
     def _answer(self, status: int, body: bytes, custom: str | None = None) -> None:
         self.send_response(status)
