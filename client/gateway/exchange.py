@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 JSON = "application/json"
-JSON_LINES = "application/jsonlines"
+JSON_LINES = frozenset(
+    {"application/jsonlines", "application/x-jsonlines", "application/jsonl", "application/x-ndjson"}
+)
 EVENT_STREAM = "text/event-stream"
 
 
@@ -28,7 +30,7 @@ class Request:
     @property
     def wants_stream(self) -> bool:
         """Whether the answer comes in parts: a chat with `stream`, or bulk."""
-        return self.media_type == JSON_LINES or (b'"stream"' in self.body and _member(self.body, "stream") is True)
+        return self.media_type in JSON_LINES or (b'"stream"' in self.body and _member(self.body, "stream") is True)
 
 
 @dataclass(frozen=True, kw_only=True)
