@@ -40,7 +40,8 @@ def build(
     base = base_stand_in.make(buildah, libraries=libraries, cache=cache, say=say)
     say(f"{target.base_image} is not pulled; {base} stands in for it")
     with tempfile.TemporaryDirectory(prefix="pip-") as folder:
-        chosen = {**arguments, BASE_ARGUMENT: base, PIP_ARGUMENT: pip_settings.write(Path(folder))}
+        # Defaults too: buildah 1.28 looks for the stages that are needed by what is given alone.
+        chosen = {**target.arguments, **arguments, BASE_ARGUMENT: base, PIP_ARGUMENT: pip_settings.write(Path(folder))}
         given = [word for name, value in chosen.items() for word in ("--build-arg", f"{name}={value}")]
         buildah.follow(
             "build", "--isolation=chroot", "--pull-never", "--layers", "--force-rm", "--timestamp", "0",

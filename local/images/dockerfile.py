@@ -28,9 +28,13 @@ class Stage:
 
 @dataclass(frozen=True, kw_only=True)
 class ResolvedTarget:
-    """A target with what its ancestors in the same file set. `base_image` ends in @sha256:<64 hex>."""
+    """A target with what its ancestors in the same file set. `base_image` ends in @sha256:<64 hex>.
+
+    arguments: those that are declared before the first stage, and what each is, given or by default.
+    """
 
     base_image: str
+    arguments: Mapping[str, str]
     environment: Mapping[str, str]
     labels: Mapping[str, str]
     entrypoint: tuple[str, ...]
@@ -38,7 +42,8 @@ class ResolvedTarget:
 
 def resolve(text: str, *, target: str, arguments: Mapping[str, str]) -> ResolvedTarget:
     """Raises ImageError for an unknown target, a base that is not pinned, or a stage without an entry point."""
-    stages = _stages(text, arguments)
+    declared: dict[str, str] = {}
+    stages = _stages(text, arguments, declared)
     if target not in stages:
         raise ImageError(f"--target {target!r}: the Dockerfile has the targets {', '.join(stages) or 'none'}")
     for source in (stage.base for stage in stages.values()):
@@ -56,15 +61,16 @@ def resolve(text: str, *, target: str, arguments: Mapping[str, str]) -> Resolved
         raise ImageError(f"target {target!r} has no ENTRYPOINT")
     return ResolvedTarget(
         base_image=base_image,
+        arguments=declared,
         environment={name: value for stage in chain for name, value in stage.environment.items()},
         labels={name: value for stage in chain for name, value in stage.labels.items()},
         entrypoint=entrypoint,
     )
 
 
-def _stages(text: str, arguments: Mapping[str, str]) -> dict[str, Stage]:
+def _stages(text: str, arguments: Mapping[str, str], declared: dict[str, str]) -> dict[str, Stage]:
+    """declared: filled with the arguments that are declared before the first stage."""
     stages: dict[str, Stage] = {}
-    declared: dict[str, str] = {}
     current: Stage | None = None
     for keyword, rest in _instructions(text):
         if keyword == "ARG" and current is None:

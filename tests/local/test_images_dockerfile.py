@@ -60,7 +60,13 @@ def test_a_build_argument_that_the_dockerfile_does_not_have_is_refused() -> None
 @pytest.mark.parametrize("libraries", ["base", "compiled-cpu", "compiled-cuda"])
 def test_the_containers_libraries_are_the_bases_or_compiled_on_it(libraries: str) -> None:
     arguments = {"BASE_IMAGE": PINNED, "LIBRARIES": libraries}
-    assert dockerfile.resolve(OWN.read_text(), target="cuda", arguments=arguments).base_image == PINNED
+    resolved = dockerfile.resolve(OWN.read_text(), target="cuda", arguments=arguments)
+    assert (resolved.base_image, resolved.arguments) == (PINNED, arguments)
+
+
+def test_the_containers_libraries_are_the_bases_unless_others_are_asked_for() -> None:
+    resolved = dockerfile.resolve(OWN.read_text(), target="cpu", arguments={"BASE_IMAGE": PINNED})
+    assert resolved.arguments == {"BASE_IMAGE": PINNED, "LIBRARIES": "base"}
 
 
 def test_other_libraries_are_refused() -> None:
