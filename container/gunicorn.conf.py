@@ -56,4 +56,7 @@ def post_worker_init(worker: serving.Worker) -> None:
 def child_exit(server: Any, worker: serving.Worker) -> None:
     """A worker that died of a signal is not started again: the platform replaces the whole container."""
     if server.LISTENERS:  # closed once the server itself is stopping
-        serving.halt("the worker ended unexpectedly")
+        serving.halt(
+            "the worker ended unexpectedly; if it was not ready yet, llama.cpp cannot load the model in "
+            f"{_config.model_path} and ended the process over it"
+        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import struct
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from model_packaging.errors import PackagingError
 from model_packaging.ggml_types import FILE_TYPES, TENSOR_TYPES
 from model_packaging.gguf_header import GgufHeader, read_header
+from tests.fixtures.hostile_gguf import MONSTERS
 from tests.fixtures.tiny_gguf import CONTEXT_LENGTH, write_tiny_hybrid
 
 
@@ -169,3 +171,31 @@ _SMALL = b"GGUF" + struct.pack("<IQQ", 3, 1, 1) + struct.pack("<Q", 20) + b"gene
 def test_whatever_follows_a_good_start_is_read_or_refused_but_never_anything_else(tail: bytes) -> None:
     with pytest.raises(PackagingError):
         _read(_SMALL + tail)
+
+
+@pytest.mark.parametrize("name", MONSTERS)
+def test_a_header_that_claims_what_cannot_be_is_one_line_and_takes_no_memory(name: str) -> None:
+    tracemalloc.start()
+    try:
+        with pytest.raises(PackagingError) as caught:
+            _read(MONSTERS[name])
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
+    assert len(str(caught.value).splitlines()) == 1
+
+
+@settings(max_examples=300, deadline=None)
+@given(place=st.integers(0, 12_000), data=st.binary(min_size=1, max_size=9))
+def test_any_change_of_a_real_header_is_read_or_refused_but_never_anything_else(
+    tiny: Path, place: int, data: bytes
+) -> None:
+    changed = bytearray(tiny.read_bytes())
+    changed[place : place + len(data)] = data
+    said, parameters = "", 0
+    try:
+        parameters = _read(bytes(changed)).parameters
+    except PackagingError as refused:
+        said = str(refused)
+    assert "\n" not in said
+    assert parameters <= 8 * len(changed)

@@ -1,0 +1,109 @@
+"""A GGUF whose header lies ends the server's start with one line, and never inside native code."""
+
+from __future__ import annotations
+
+import struct
+import tracemalloc
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from decision_server import gguf_check
+from decision_server.gguf_check import Split
+from decision_server.model_errors import StartupFailure
+from tests.fixtures.hostile_gguf import ABSURD, MONSTERS, with_value
+from tests.fixtures.split_gguf import split_gguf
+from tests.serving.server import SERVE, Server
+
+
+def _written(path: Path, data: bytes) -> Path:
+    path.write_bytes(data)
+    return path
+
+
+def test_good_models_pass(tiny_llama: Path, tiny_hybrid: Path) -> None:
+    assert gguf_check.check(tiny_llama) is None
+    assert gguf_check.check(tiny_hybrid) is None
+
+
+def test_a_part_says_which_one_it_is(tiny_llama: Path, tmp_path: Path) -> None:
+    parts = split_gguf(tiny_llama, tmp_path, stem="tiny", count=3)
+    assert [gguf_check.check(each) for each in parts] == [Split(number=n, count=3) for n in (1, 2, 3)]
+
+
+@pytest.mark.parametrize("name", MONSTERS)
+def test_a_header_that_claims_what_cannot_be_is_one_line_and_takes_no_memory(tmp_path: Path, name: str) -> None:
+    path = _written(tmp_path / "m.gguf", MONSTERS[name])
+    tracemalloc.start()
+    try:
+        with pytest.raises(StartupFailure) as caught:
+            gguf_check.check(path)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
+    assert str(caught.value).startswith(f"model: {path}")
+    assert len(str(caught.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize(("key", "value", "expected"), ABSURD)
+def test_values_at_which_llama_cpp_ends_the_process_are_refused(
+    tiny_llama: Path, tmp_path: Path, key: str, value: bytes, expected: str
+) -> None:
+    with pytest.raises(StartupFailure, match=expected):
+        gguf_check.check(_written(tmp_path / "m.gguf", with_value(tiny_llama, key, value)))
+
+
+def test_every_truncation_is_found(tiny_llama: Path, tmp_path: Path) -> None:
+    data = tiny_llama.read_bytes()
+    for length in (0, 3, 4, 23, 24, 100, 5000, 20_000, len(data) // 2):
+        with pytest.raises(StartupFailure):
+            gguf_check.check(_written(tmp_path / "m.gguf", data[:length]))
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(place=st.integers(0, 12_000), data=st.binary(min_size=1, max_size=9))
+def test_any_change_of_the_header_passes_or_is_refused_but_is_never_anything_else(
+    tiny_llama: Path, tmp_path: Path, place: int, data: bytes
+) -> None:
+    changed = bytearray(tiny_llama.read_bytes())
+    changed[place : place + len(data)] = data
+    said = ""
+    try:
+        gguf_check.check(_written(tmp_path / "m.gguf", bytes(changed)))
+    except StartupFailure as refused:
+        said = str(refused)
+    assert "\n" not in said
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (MONSTERS["2^40 tensors"], "it claims 1099511627776 tensors; 1048576 allowed"),
+        (MONSTERS["an array of 2^40 texts"], "the array 'a' of 1099511627776 texts needs"),
+        (None, "block_count is 0; a model has 1 to 512 layers"),
+    ],
+)
+def test_what_llama_cpp_alone_stumbles_over_still_ends_the_server_with_a_line_that_names_the_model(
+    tiny_hybrid: Path, tmp_path: Path
+) -> None:
+    """A number that only one architecture knows, and by which its code divides."""
+    data = with_value(tiny_hybrid, "qwen35.full_attention_interval", struct.pack("<I", 0))
+    model = _written(tmp_path / "m.gguf", data)
+    with Server(SERVE, tmp_path / "log", {"DECISION_MODEL_PATH": str(model)}, wait=False) as server:
+        assert server.process.wait(30) == 3
+    assert f"llama.cpp cannot load the model in {model}" in server.log_line("the worker ended unexpectedly")["message"]
+    assert sum("Booting worker" in line["message"] for line in server.log) == 1
+
+
+def test_a_server_that_is_given_one_ends_with_one_line(
+    tiny_llama: Path, tmp_path: Path, data: bytes | None, expected: str
+) -> None:
+    absurd = with_value(tiny_llama, "llama.block_count", struct.pack("<I", 0))
+    model = _written(tmp_path / "m.gguf", absurd if data is None else data)
+    with Server(SERVE, tmp_path / "log", {"DECISION_MODEL_PATH": str(model)}, wait=False) as server:
+        assert server.process.wait(30) == 3
+    assert expected in server.log_line("load_failed")["error"]
+    assert sum("Booting worker" in line["message"] for line in server.log) == 1
+    assert "GGML_ASSERT" not in server.err
