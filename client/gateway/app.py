@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from http import HTTPStatus
@@ -27,6 +28,7 @@ ROUTES: dict[str, tuple[str, ...]] = {
 }
 _OWN_PATIENCE = "x-stainless-read-timeout"  # seconds, said by clients of the `openai` family
 Say = Callable[[str], None]
+_log = logging.getLogger(__name__)
 
 
 class Gateway:
@@ -50,14 +52,14 @@ class Gateway:
             return _sent(as_answer(Failure("draining", "the gateway is stopping"), request), start_response)
         try:
             answer, tries = self._answer(request, _gone(environ))
+            status = answer.status if isinstance(answer, Whole) else 200
+            if request.route != "/ping":
+                seconds = time.monotonic() - started
+                self._say(f"{request.method} {request.route[:60]!r} {status} after {seconds:.3f} s, {tries} tries")
+            return _Body(_sent(answer, start_response), self._in_flight.leave)
         except BaseException:
             self._in_flight.leave()
             raise
-        status = answer.status if isinstance(answer, Whole) else 200
-        if request.route != "/ping":
-            seconds = time.monotonic() - started
-            self._say(f"{request.method} {request.route[:60]!r} {status} after {seconds:.3f} s, {tries} tries")
-        return _Body(_sent(answer, start_response), self._in_flight.leave)
 
     def _answer(self, request: Request, gone: Callable[[], bool]) -> tuple[Answer, int]:
         try:
@@ -70,6 +72,10 @@ class Gateway:
             if failure.status >= 500 or failure.code in ("aws_credentials", "access_denied", "endpoint_not_found"):
                 self._say(failure.message)
             return as_answer(failure, request), 0
+        except Exception:  # noqa: BLE001 - the border: any fault is logged with its trace, and the client gets JSON
+            _log.exception("a request failed")
+            internal = Failure("internal", "the gateway failed on this request; its standard error says how")
+            return as_answer(internal, request), 0
 
     def _patience(self, request: Request) -> float:
         try:

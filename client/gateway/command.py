@@ -47,7 +47,9 @@ def run(options: argparse.Namespace, say: Say) -> int:
     host = f"[{options.host}]" if ":" in options.host else options.host
     print(json.dumps({"event": "ready", "url": f"http://{host}:{server.port}", "to": upstream.name}), flush=True)
     stopped.wait()
-    say("stopping: requests under way are answered first")
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.SIG_DFL)  # who asks twice does not want to wait
+    say("stopping: requests under way are answered first; once more ends at once")
     if not server.stop(in_flight, timeout=options.deadline):
         say(f"some requests had no answer within {options.deadline:g} s and were dropped")
     return ANSWERED

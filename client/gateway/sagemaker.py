@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import boto3
@@ -55,6 +56,7 @@ class SageMakerEndpoint:
         return f"endpoint {self._endpoint} in {self._session.region_name}"
 
     def send(self, request: Request, *, timeout: float) -> Answer:
+        request = _decoded(request)
         arguments = self._arguments(request)
         client = self._client(math.ceil(timeout))
         try:
@@ -69,15 +71,12 @@ class SageMakerEndpoint:
             raise self._no_answer(error, timeout) from error
 
     def _arguments(self, request: Request) -> dict[str, Any]:
-        body = decoded(request.body, request.headers.get("content-encoding", ""), max_bytes=MAX_BODY_BYTES)
-        if len(body) > MAX_BODY_BYTES:
-            raise Failure("body_too_large", f"the body has more than {MAX_BODY_BYTES} bytes; {_LIMITS}")
         attributes = [request.headers[CUSTOM]] if CUSTOM in request.headers else []
         if request.route != "/invocations":
             attributes.append(f"route={request.route}")
         arguments = {
             "EndpointName": self._endpoint,
-            "Body": body or b"{}",  # InvokeEndpoint wants one, of a GET too
+            "Body": request.body or b"{}",  # InvokeEndpoint wants one, of a GET too
             "ContentType": request.headers.get("content-type", JSON),
             "CustomAttributes": ",".join(attributes),
             "Accept": request.headers.get("accept", ""),
@@ -130,6 +129,14 @@ class SageMakerEndpoint:
         if isinstance(error, (EndpointConnectionError, ConnectTimeoutError)):
             return Failure("unreachable", f"{self.name}: {error}. Remedy: look at the region and the network")
         return Failure("unreachable", f"{self.name}: the connection broke: {error}")
+
+
+def _decoded(request: Request) -> Request:
+    """Raises Failure, also for a body that no endpoint takes."""
+    body = decoded(request.body, request.headers.get("content-encoding", ""), max_bytes=MAX_BODY_BYTES)
+    if len(body) > MAX_BODY_BYTES:
+        raise Failure("body_too_large", f"the body has more than {MAX_BODY_BYTES} bytes; {_LIMITS}")
+    return replace(request, body=body)
 
 
 def _parts(stream: Any) -> Iterator[bytes]:
