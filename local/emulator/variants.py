@@ -91,13 +91,13 @@ def model_data_url(container: dict[str, Any]) -> str | None:
     if source is None:
         return container.get("ModelDataUrl")
     url: str = source["S3Uri"]
-    kind = (source["S3DataType"], source["CompressionType"])
-    if kind not in {("S3Object", "Gzip"), ("S3Prefix", "None")}:
+    kind: str = f"{source['S3DataType']} {source['CompressionType']}"
+    if kind not in {"S3Object Gzip", "S3Prefix None"}:
         raise validation(
             "This emulator reads model data as one gzip archive (S3DataType S3Object, CompressionType Gzip) or as all "
             "that stands under a prefix (S3Prefix, None)."
         )
-    if (kind[0] == "S3Prefix") != url.endswith("/"):
+    if kind.startswith("S3Prefix") != url.endswith("/"):
         raise validation(f"S3Uri {url}: a prefix ends in a slash, and an object does not.")
     return url
 

@@ -77,14 +77,6 @@ def test_any_change_of_the_header_passes_or_is_refused_but_is_never_anything_els
     assert "\n" not in said
 
 
-@pytest.mark.parametrize(
-    ("data", "expected"),
-    [
-        (MONSTERS["2^40 tensors"], "it claims 1099511627776 tensors; 1048576 allowed"),
-        (MONSTERS["an array of 2^40 texts"], "the array 'a' of 1099511627776 texts needs"),
-        (None, "block_count is 0; a model has 1 to 512 layers"),
-    ],
-)
 def test_what_llama_cpp_alone_stumbles_over_still_ends_the_server_with_a_line_that_names_the_model(
     tiny_hybrid: Path, tmp_path: Path
 ) -> None:
@@ -97,6 +89,14 @@ def test_what_llama_cpp_alone_stumbles_over_still_ends_the_server_with_a_line_th
     assert sum("Booting worker" in line["message"] for line in server.log) == 1
 
 
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (MONSTERS["2^40 tensors"], "it claims 1099511627776 tensors; 1048576 allowed"),
+        (MONSTERS["an array of 2^40 texts"], "the array 'a' of 1099511627776 texts needs"),
+        (None, "block_count is 0; a model has 1 to 512 layers"),
+    ],
+)
 def test_a_server_that_is_given_one_ends_with_one_line(
     tiny_llama: Path, tmp_path: Path, data: bytes | None, expected: str
 ) -> None:
