@@ -7,7 +7,7 @@ from typing import Any
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy only reads logits here
 
 from decision_server import config as settings
-from decision_server import logs
+from decision_server import logs, request_body
 from decision_server import worker as serving
 
 _config = settings.load(os.environ)
@@ -16,8 +16,8 @@ bind = [f"[{_config.host}]:{_config.port}" if ":" in _config.host else f"{_confi
 workers = 1
 worker_class = serving.Worker
 preload_app = False  # llama.cpp must not be loaded before a fork (F4)
-# the admitted, those waited for, and always some for /ping
-threads = 1 + _config.queue_size + serving.SLOW_READERS + serving.SPARE_THREADS
+# the admitted, those waited for, bulk bodies, and always some for /ping
+threads = 1 + _config.queue_size + serving.SLOW_READERS + request_body.BULK_BODIES + serving.SPARE_THREADS
 worker_connections = threads + 1024
 backlog = 2048
 keepalive = 75

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import select
+import threading
 import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import closing
@@ -14,13 +15,15 @@ from decision_server.config import Config
 from decision_server.errors import Refusal
 from decision_server.intake import Intake
 from decision_server.outflow import Outflow
-from decision_server.request_body import MESSAGE, declared_length
+from decision_server.request_body import BULK_BODIES, MESSAGE, declared_length
 from decision_server.request_log import LoggedAnswer
 from decision_server.streamed import Course, StreamedAnswer
 from decision_server.wire.asked import Asked
 from decision_server.wire.bulk_lines import CONTENT_TYPE, read_line
 from decision_server.wire.lines import Lines
 from decision_server.wire.model_names import ModelNames
+
+_places = threading.BoundedSemaphore(BULK_BODIES)
 
 
 class AnsweringDecisions(Protocol):
@@ -64,6 +67,12 @@ def answer_bulk(
         environ["wsgi.input"].read, max_bytes=config.bulk_max_bytes, timeout_seconds=config.read_timeout_seconds
     )
     lines = Lines(max_bytes=config.max_body_bytes)
+    if not _places.acquire(blocking=False):
+        raise Refusal(
+            "queue_full",
+            f"{BULK_BODIES} bodies of {CONTENT_TYPE} are being answered, which is the limit; retry later",
+            retry_after_seconds=10,
+        )
     sent = _parts(bulk, intake, lines, Outflow(_takes(environ.get("gunicorn.socket"))), course)
     return StreamedAnswer(content_type=CONTENT_TYPE, first=next(sent), parts=sent, course=course)
 
@@ -81,6 +90,7 @@ def _parts(bulk: Bulk, intake: Intake, lines: Lines, outflow: Outflow, course: C
         except Refusal as refusal:  # the caller has gone
             course.code = refusal.code
         finally:
+            _places.release()
             facts.update(bulk.tally.facts())
 
 

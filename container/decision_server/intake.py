@@ -73,6 +73,8 @@ class Intake:
                 self._receive()
         except Refusal as refusal:
             self._refusal = refusal
+        except (OSError, ValueError):  # the connection is gone, or was closed by whoever answered on it
+            self._refusal = Refusal("body_incomplete", "the connection ended before the body did; send it again")
         finally:
             with self._changed:
                 self._whole = True

@@ -17,6 +17,7 @@ from decision_server.errors import Refusal
 MAX_DISCARDED_BYTES = (
     32 << 20
 )  # more than InvokeEndpoint forwards; a caller that sends on past it meets a closed socket
+BULK_BODIES = 4  # worked on at once while they arrive; each keeps one of the server's threads for as long as it takes
 _STEP = 1 << 16
 
 Reader = Callable[[int], bytes]

@@ -154,6 +154,22 @@ def test_live_decisions_are_answered_while_a_bulk_runs_and_get_the_same_bits(ser
     assert beside == [alone] * 20
 
 
+def test_more_bodies_at_once_than_there_are_threads_for_are_refused_and_places_are_given_back(server: Server) -> None:
+    head = b"POST /invocations HTTP/1.1\r\nHost: x\r\nContent-Type: application/jsonlines\r\nContent-Length: 99\r\n\r\n"
+    held = [server.connect() for _ in range(4)]
+    try:
+        for sock in held:
+            sock.sendall(head)
+            assert sock.recv(12) == b"HTTP/1.1 200"  # the answer has begun
+        reply = send(server, [decision()])[0]
+        assert (reply.status, reply.json["code"], reply.json["retryable"]) == (503, "queue_full", True)
+        assert server.ping().status == 200
+    finally:
+        for sock in held:
+            sock.close()
+    server.until(lambda: send(server, [decision()])[0].status == 200, 20)
+
+
 def test_a_line_of_too_many_bytes_and_a_body_of_too_many_are_refused(server: Server) -> None:
     found = send(server, [b"x" * 20_001, decision()])[1]
     assert (found[0]["code"], found[0]["line"], "result" in found[1]) == ("body_too_large", 1, True)
