@@ -29,10 +29,14 @@ def build(
     arguments: Mapping[str, str],
     reference: Reference,
     platform: str,
+    reuse: bool,
     cache: Cache,
     say: Callable[[str], None],
 ) -> str:
-    """Stores the image. Returns its digest, the same for the same source. Raises ImageError."""
+    """Stores the image. Returns its digest, the same for the same source. Raises ImageError.
+
+    reuse: whether a step that was done before, on equal content, may be taken from then.
+    """
     buildah = Buildah.below(cache.buildah)
     say(f"storage driver {buildah.driver}")
     requirements = (context / "requirements.txt").read_text()
@@ -48,7 +52,7 @@ def build(
             "--platform", platform, "--label", f"{RUNTIME_LABEL}=chroot",
             "--volume", f"{folder}:{pip_settings.MOUNT_POINT}:ro",
             "--ignorefile", str(context / ".dockerignore"), "--file", str(dockerfile), "--target", target_name,
-            *given, "--tag", str(reference), str(context), say=say,
+            *given, *(() if reuse else ("--no-cache",)), "--tag", str(reference), str(context), say=say,
         )  # fmt: skip
     return _export(buildah, reference, ImageStore(cache.image_store))
 

@@ -1,7 +1,8 @@
 """Runs an image's entry point in the image's own root file system without a container engine.
 
 Needs root: a mount namespace and chroot. Network and processes are the machine's own; files are the image's, read-only,
-with a fresh /tmp, the machine's /dev and the model's folder. It stands in for a container and is no prison.
+with a fresh /tmp, the machine's /dev, and the model's folder at /opt/ml/model, where SageMaker has it. It stands in for
+a container and is no prison.
 """
 
 from __future__ import annotations
@@ -22,11 +23,15 @@ mount -t proc proc "$root/proc"
 mount --rbind /dev "$root/dev"
 mount -t tmpfs -o mode=1777 tmpfs "$root/tmp"
 if [ -n "${DECISION_MODEL_PATH:-}" ] && [ -e "$DECISION_MODEL_PATH" ]; then
-    mount -t tmpfs tmpfs "$root/mnt"
-    mkdir "$root/mnt/model"
-    mount --bind "$(dirname "$DECISION_MODEL_PATH")" "$root/mnt/model"
-    mount -o remount,bind,ro "$root/mnt/model"
-    DECISION_MODEL_PATH=/mnt/model/$(basename "$DECISION_MODEL_PATH")
+    mkdir -p "$root/opt/ml/model"
+    if [ -d "$DECISION_MODEL_PATH" ]; then
+        mount --bind "$DECISION_MODEL_PATH" "$root/opt/ml/model"
+        DECISION_MODEL_PATH=/opt/ml/model
+    else
+        mount --bind "$(dirname "$DECISION_MODEL_PATH")" "$root/opt/ml/model"
+        DECISION_MODEL_PATH=/opt/ml/model/$(basename "$DECISION_MODEL_PATH")
+    fi
+    mount -o remount,bind,ro "$root/opt/ml/model"
     export DECISION_MODEL_PATH
 fi
 mount -o remount,bind,ro "$root"

@@ -50,6 +50,7 @@ def _parser() -> argparse.ArgumentParser:
     build = commands.add_parser("build", allow_abbrev=False)
     build.add_argument("--provenance", choices=["false"])
     build.add_argument("--sbom", choices=["false"])
+    build.add_argument("--no-cache", action="store_true")
     build.add_argument("--platform", required=True)
     build.add_argument("--target", required=True)
     build.add_argument("--build-arg", action="append", default=[], dest="arguments")
@@ -118,9 +119,12 @@ def _build(options: argparse.Namespace, environ: Mapping[str, str]) -> None:
             arguments=arguments,
             reference=reference,
             platform=options.platform,
+            reuse=not options.no_cache,
             cache=_cache(environ),
             say=_say,
         )
+    elif options.no_cache:
+        raise ImageError(f"build: --no-cache: mode {mode.name} has no layers that it could leave unused")
     else:
         digest = venv_build.build(
             options.context,
