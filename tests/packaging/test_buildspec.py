@@ -41,6 +41,7 @@ class _Build:
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
             "ARTIFACT_BUCKET": self.bucket,
             "TRIGGER": _TRIGGER,
+            "COMPRESSION": "gzip",
             "DECLARATION": "model_packaging/declarations/tiny.toml",
         }
 
@@ -104,6 +105,16 @@ def test_a_build_publishes_the_archive_and_its_result_and_a_second_one_does_noth
     assert result["manifest"]["quantization"]["to"] == "Q8_0"
     failed, said = build.run()
     assert (failed, "requantizing" in said, "uploading" in said) == ("", False, False)
+
+
+def test_a_build_without_compression_publishes_the_members(start: Any, declare: Declare) -> None:
+    build = start(declare())
+    build._environment["COMPRESSION"] = "none"
+    assert build.run()[0] == ""
+    prefix = build.result()["key"]
+    assert prefix.endswith("/model/")
+    members = [key.removeprefix(prefix) for key in build.objects() if key.startswith(prefix)]
+    assert members == ["manifest.json", "tiny.gguf"]
 
 
 def test_a_build_that_fails_publishes_nothing_and_says_why(start: Any, declare: Declare) -> None:
