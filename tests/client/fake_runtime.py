@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import binascii
-import json
-import struct
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import cast
 from urllib.parse import unquote
 
-from local.emulator import runtime_front
+from local.emulator import response_stream, runtime_front
 from local.emulator.aws_errors import AwsError, Response
 from local.emulator.containers import Container
+from local.emulator.endpoints import Fleet
+from local.emulator.event_stream import CONTENT_TYPE
 from local.emulator.records import EndpointRecord
 from local.emulator.scope import Scope
 
@@ -59,16 +58,26 @@ class _Handler(BaseHTTPRequestHandler):
         if self.server.faults:
             self._tell(self.server.faults.pop(0))
         elif self.path.endswith("/invocations-response-stream") and self.server.streams:
-            self._stream(self.server.streams.pop(0))
+            told = {"Content-Type": CONTENT_TYPE, "X-Amzn-SageMaker-Content-Type": "text/event-stream"}
+            self._stream(told, self.server.streams.pop(0))
         else:
             self._invoke(headers, body)
 
     def _invoke(self, headers: dict[str, str], body: bytes) -> None:
         name = unquote(self.path.split("/")[2])
+        streams = self.path.endswith("-response-stream")
         known = EndpointRecord(name=name, arn="", config_name="", created=0.0, modified=0.0, status="InService")
         record = known if name == ENDPOINT else None
+
+        def find(name: str) -> tuple[EndpointRecord | None, Fleet]:
+            return record, self.server.fleet
+
         try:
-            answer = runtime_front.invoke(SCOPE, name, headers, body, find=lambda name: (record, self.server.fleet))
+            if streams:
+                streamed = response_stream.invoke(SCOPE, name, headers, body, find=find)
+                self._stream(streamed.headers, streamed.parts)
+                return
+            answer = runtime_front.invoke(SCOPE, name, headers, body, find=find)
         except AwsError as error:
             answer = error.response()
         self._tell(answer)
@@ -81,12 +90,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def _stream(self, messages: Sequence[bytes]) -> None:
+    def _stream(self, headers: Mapping[str, str], messages: Iterable[bytes]) -> None:
         """Ends as a stream does, or breaks off where the last message is empty."""
         self.send_response(200)
-        self.send_header("Content-Type", "application/vnd.amazon.eventstream")
-        self.send_header("X-Amzn-SageMaker-Content-Type", "text/event-stream")
-        self.send_header("Transfer-Encoding", "chunked")
+        for name, value in {**headers, "Transfer-Encoding": "chunked"}.items():
+            self.send_header(name, value)
         self.end_headers()
         for message in messages:
             if not message:
@@ -104,27 +112,6 @@ def wrapped(status: int, body: bytes) -> Response:
     """As SageMaker tells what a container answered."""
     members: dict[str, str | int] = {"OriginalStatusCode": status, "OriginalMessage": body.decode()}
     return AwsError("ModelError", f"Received server error ({status}) from primary", 424, **members).response()
-
-
-def part(content: bytes) -> bytes:
-    headers = {":message-type": "event", ":event-type": "PayloadPart", ":content-type": "application/octet-stream"}
-    return _message(headers, content)
-
-
-def stream_error(code: str, message: str) -> bytes:
-    headers = {":message-type": "exception", ":exception-type": "ModelStreamError", ":content-type": "application/json"}
-    return _message(headers, json.dumps({"Message": message, "ErrorCode": code}).encode())
-
-
-def _message(headers: dict[str, str], payload: bytes) -> bytes:
-    """AWS's framing of an event: lengths, their checksum, headers, payload, the checksum of all."""
-    told = b"".join(
-        bytes([len(name)]) + name.encode() + b"\x07" + struct.pack("!H", len(value)) + value.encode()
-        for name, value in headers.items()
-    )
-    prelude = struct.pack("!II", 16 + len(told) + len(payload), len(told))
-    whole = prelude + struct.pack("!I", binascii.crc32(prelude)) + told + payload
-    return whole + struct.pack("!I", binascii.crc32(whole))
 
 
 @contextmanager

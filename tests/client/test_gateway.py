@@ -19,8 +19,9 @@ import urllib3
 from typesafe_sdk import Choice, Noul, RetryPolicy, TypeSafeClient, TypeSafeUnprocessableEntityError
 
 from local.emulator.aws_errors import AwsError, Response
+from local.emulator.event_stream import model_stream_error, payload_part
 from tests.client import fake_runtime
-from tests.client.fake_runtime import ENDPOINT, Runtime, part, stream_error, wrapped
+from tests.client.fake_runtime import ENDPOINT, Runtime, wrapped
 from tests.client.gateway_process import CREDENTIALS, Running, command, environment, gateway
 from tests.fixtures.tiny_gguf import write_tiny_llama
 from tests.serving.server import FAKE, ROOT, SERVE, Server, decision
@@ -244,7 +245,7 @@ def test_a_web_page_cannot_spend_the_caller_s_credentials(whole: Way, headers: d
 
 
 def events(*texts: str) -> list[bytes]:
-    return [part(f"data: {text}\n\n".encode()) for text in texts]
+    return [payload_part(f"data: {text}\n\n".encode()) for text in texts]
 
 
 def chunk(text: str) -> str:
@@ -257,6 +258,24 @@ def chat(whole: Way) -> openai.Stream[Any]:
     return client.chat.completions.create(model="tiny", messages=[{"role": "user", "content": "Hi"}], stream=True)
 
 
+def test_a_chat_of_the_real_server_streams_through_in_many_parts(whole: Way) -> None:
+    asked: dict[str, Any] = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 8, "temperature": 0}
+    client = openai.OpenAI(base_url=whole.gateway.url + "/v1", api_key="none", max_retries=0)
+    parts = list(client.chat.completions.create(model="tiny", stream=True, **asked))
+    told = "".join(each.choices[0].delta.content or "" for each in parts)
+    directly = whole.server.ask(asked, "/v1/chat/completions").json["choices"][0]
+    assert (told, parts[-1].choices[0].finish_reason) == (directly["message"]["content"], directly["finish_reason"])
+    assert len(parts) > 3
+
+
+def test_lines_in_bulk_are_answered_in_their_order(whole: Way) -> None:
+    lines = b"\n".join([json.dumps({"decision": decision(id=str(number))}).encode() for number in range(40)] + [b"no"])
+    reply = whole.request("POST", "/invocations", lines, {"Content-Type": "application/jsonlines"})
+    answers = [json.loads(line) for line in reply.body.splitlines()]
+    assert [each["result"]["id"] for each in answers[:-1]] == [str(number) for number in range(40)]
+    assert answers[-1]["code"] == "not_json"
+
+
 def test_a_stream_passes_part_by_part_and_503_before_it_is_asked_again(whole: Way) -> None:
     whole.runtime.faults[:] = [wrapped(503, BUSY)]
     whole.runtime.streams[:] = [events(chunk("Good "), chunk("day"), "[DONE]")]
@@ -264,7 +283,7 @@ def test_a_stream_passes_part_by_part_and_503_before_it_is_asked_again(whole: Wa
     assert len(whole.runtime.asked) == 2
 
 
-@pytest.mark.parametrize("end", [stream_error("StreamBroken", "reset"), b""])
+@pytest.mark.parametrize("end", [model_stream_error("STREAM_BROKEN", "reset"), b""])
 def test_a_stream_that_is_cut_ends_in_an_error_of_the_client(whole: Way, end: bytes) -> None:
     whole.runtime.streams[:] = [[*events(chunk("Good ")), end]]
     stream = chat(whole)
