@@ -24,8 +24,8 @@ from statistics import median, quantiles
 from benchmarks import texts
 from benchmarks.processes import Caller, OwnServer
 
-_DECISIONS = 12  # in each half of a round
-_SENTENCES = 8
+_DECISIONS = 8  # in each half of a round
+_SENTENCES = 3
 _CHAT = {
     "messages": [{"role": "user", "content": "Write a long story about a lamp."}],
     "max_tokens": 1500,
