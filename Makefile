@@ -51,6 +51,7 @@ lock: setup ## write the *.txt lock files anew from the *.in files
 	$(UV_COMPILE) -c requirements-dev.txt model_packaging/requirements-quantize.in -o model_packaging/requirements-quantize.txt
 	$(UV_COMPILE) local/requirements.in -o local/requirements.txt
 	$(UV_COMPILE) -c requirements-dev.txt benchmarks/requirements.in -o benchmarks/requirements.txt
+	$(UV_COMPILE) -c requirements-dev.txt benchmarks/requirements-transformers.in -o benchmarks/requirements-transformers.txt
 	$(UV_COMPILE) local/bootstrap-requirements.in -o local/bootstrap-requirements.txt
 
 clean: ## remove the environments and caches of this checkout

@@ -31,7 +31,8 @@ from tests.local.conftest import Emulated
 OBSTACLE = modes.obstacle_to_buildah()
 pytestmark = pytest.mark.skipif(
     OBSTACLE is not None,
-    reason=f"THE DOCKERFILE IS NOT BUILT HERE: {OBSTACLE}. Remedy: be root on Debian; apt-get install buildah debootstrap",
+    reason=f"THE DOCKERFILE IS NOT BUILT HERE: {OBSTACLE}. "
+    "Remedy: as root on Debian, apt-get install buildah debootstrap",
 )
 BASE = "public.ecr.aws/deep-learning-containers/llama-cpp@sha256:" + "1" * 64
 SHIM = CHECKOUT / "local" / "bin" / "docker"
