@@ -23,7 +23,8 @@ from typing import Any
 from decision_server.engine import structures
 from decision_server.model_errors import StartupFailure
 
-_log = logging.getLogger("llama.cpp")
+_own_log = logging.getLogger(__name__)
+_log = logging.getLogger("llama.cpp")  # what the library itself says
 # ggml.h's levels. What llama.cpp reports at every load is detail to a server; its own details (2,300 lines a load) and
 # continued lines are left out.
 _LEVELS = {2: logging.DEBUG, 3: logging.WARNING, 4: logging.ERROR}
@@ -77,7 +78,7 @@ def load() -> Library:
     api.llama_backend_init()
     found = Library(api=api, folder=folder, version=version, backends=backends, files=_check_one_folder(folder))
     ended = time.perf_counter()
-    _log.info(
+    _own_log.info(
         "%s; imported in %.0f ms, checked in %.1f ms", found.words, 1e3 * (imported - began), 1e3 * (ended - imported)
     )
     return found
