@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TypeVar
 
-from decision_server.choices import READOUTS
+from decision_server.choices import PROMPT_VERSIONS, READOUTS
 
 Number = TypeVar("Number", int, float)
 
@@ -59,6 +59,7 @@ class Config:
 _NAMES = frozenset(PREFIX + setting.name.upper() for setting in fields(Config) if setting.name != "batch")
 _PLATFORM_PORT, _PLATFORM_BATCH = "SAGEMAKER_BIND_TO_PORT", "SAGEMAKER_BATCH"
 _LARGEST = 2**31 - 1
+_WHOLE = re.compile(r"\s*[+-]?[0-9]{1,19}\s*")
 _SECRET = re.compile(r"[!-~]{16,512}")  # what a bearer token may hold, and no less than cannot be guessed
 
 
@@ -87,7 +88,7 @@ def load(environ: Mapping[str, str]) -> Config:
         bulk_max_bytes=read.whole("DECISION_BULK_MAX_BYTES", 100 << 20, least=1024, most=1 << 30),
         bulk_deadline_seconds=read.number("DECISION_BULK_DEADLINE_SECONDS", 3600, least=1, most=86400),
         readout=read.choice("DECISION_READOUT", READOUTS),
-        prompt_version=read.text("DECISION_PROMPT_VERSION"),
+        prompt_version=read.choice("DECISION_PROMPT_VERSION", PROMPT_VERSIONS),
         prefix_streams=read.whole("DECISION_PREFIX_STREAMS", 8, least=0, most=64),
         chat_n_ctx=read.optional_whole("DECISION_CHAT_N_CTX", least=0, most=_LARGEST),
         chat_slots=read.whole("DECISION_CHAT_SLOTS", 2, least=1, most=16),
@@ -141,11 +142,9 @@ class _Reader:
         text = self.text(name)
         if text is None:
             return None
-        try:
-            value = int(text)
-        except ValueError:
-            raise ConfigError(f"{name}: {text!r} is not a whole number; {least} to {most} allowed") from None
-        return _in_range(name, value, least, most)
+        if not _WHOLE.fullmatch(text):
+            raise ConfigError(f"{name}: {text!r} is not a whole number; {least} to {most} allowed")
+        return _in_range(name, int(text), least, most)
 
     def number(self, name: str, default: float, *, least: int, most: int) -> float:
         text = self.text(name)

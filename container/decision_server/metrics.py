@@ -145,7 +145,7 @@ class Metrics:
         self._chat_said.inc(answer_tokens)
 
     def scored(self, score: Score) -> None:
-        self._evaluated.inc(score.evaluated_tokens + sum(map(len, score.continuation_logprobs)))
+        self._evaluated.inc(score.evaluated_tokens + score.answer_rows)
         self._cached.inc(score.cached_tokens)
         self._forward.observe(score.forward_seconds)
 

@@ -30,11 +30,13 @@ class DecisionRefused(ModelError):
 class ContextOverflow(DecisionRefused):
     """The prompt has more tokens than the context. Nothing was computed, nothing is ever cut off (contract 8, 413)."""
 
-    def __init__(self, *, input_tokens: int, n_ctx: int) -> None:
+    def __init__(self, *, input_tokens: int, n_ctx: int, field: str = "state", at_least: bool = False) -> None:
+        """field: what takes most of the room. at_least: the tokens were not counted to the end."""
+        counted = f"at least {input_tokens}" if at_least else str(input_tokens)
         super().__init__(
-            f"the prompt has {input_tokens} tokens; the context holds {n_ctx}; shorten the state or the question, "
-            "or serve with a larger n_ctx",
-            field="state",
+            f"the prompt has {counted} tokens; the context holds {n_ctx}; shorten the {field}, or serve with a larger "
+            "n_ctx",
+            field=field,
         )
         self.input_tokens = input_tokens
         self.n_ctx = n_ctx

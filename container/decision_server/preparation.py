@@ -6,6 +6,7 @@ Used by request threads, many at a time; everything here is fixed after construc
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -73,7 +74,7 @@ class Preparer:
 
     def _letters(self, decision: Decision, chosen: Choice) -> Prepared:
         own = self._labels[chosen.prompt_version].first(len(decision.options))
-        encoded = self._encode(prompt.render(decision, own.labels, chosen.prompt_version))
+        encoded = self._encode(prompt.render(decision, own.labels, chosen.prompt_version), decision)
         plan = Letters(task=_task(encoded), answer_token_ids=own.token_ids)
         return _prepared(plan, encoded, chosen)
 
@@ -81,17 +82,20 @@ class Preparer:
         own = self._labels[chosen.prompt_version].first(len(decision.options))
         orders = rotations.orders([option.description for option in decision.options])
         encoded = [
-            self._encode(prompt.render(decision.in_order(order), own.labels, chosen.prompt_version)) for order in orders
+            self._encode(prompt.render(decision.in_order(order), own.labels, chosen.prompt_version), decision)
+            for order in orders
         ]
         plan = RotatedLetters(tasks=tuple(_task(one) for one in encoded), orders=orders, label_token_ids=own.token_ids)
         return _prepared(plan, encoded[0], chosen)
 
     def _likelihood(self, decision: Decision, chosen: Choice) -> Prepared:
         system = prompt.system_turn(chosen.prompt_version)
+        for option in decision.options:
+            self._check_length(option.answer, decision)
         texts = [self._tokenizer.continuation(system, option.answer) for option in decision.options]
         distinct = sorted(set(texts))
         encoded, without = (
-            self._encode(prompt.render_likelihood(state, decision.question), longest=max(map(len, distinct)))
+            self._encode(prompt.render_likelihood(state, decision.question), decision, longest=max(map(len, distinct)))
             for state in (decision.state, prompt.NO_EVIDENCE)
         )
         plan = Likelihood(
@@ -101,12 +105,25 @@ class Preparer:
         )
         return _prepared(plan, encoded, chosen, _same_texts(decision))
 
-    def _encode(self, rendered: Prompt, *, longest: int = 0) -> EncodedPrompt:
+    def _encode(self, rendered: Prompt, decision: Decision, *, longest: int = 0) -> EncodedPrompt:
         """longest: tokens that must fit behind the prompt."""
+        self._check_length(rendered.user, decision)
         encoded = self._tokenizer.encode(rendered)
-        if len(encoded.tokens) + longest > self._n_ctx:
-            raise ContextOverflow(input_tokens=len(encoded.tokens) + longest, n_ctx=self._n_ctx)
+        if (count := len(encoded.tokens) + longest) > self._n_ctx:
+            raise ContextOverflow(input_tokens=count, n_ctx=self._n_ctx, field=_largest(decision))
         return encoded
+
+    def _check_length(self, text: str, decision: Decision) -> None:
+        """Refuses at once what is far too long: counting a megabyte's tokens takes seconds, in which others wait."""
+        if (least := self._tokenizer.least_tokens(text)) > self._n_ctx:
+            raise ContextOverflow(input_tokens=least, n_ctx=self._n_ctx, field=_largest(decision), at_least=True)
+
+
+def _largest(decision: Decision) -> str:
+    """The field that takes most of a prompt."""
+    options = [[option.description, option.answer] for option in decision.options]
+    sizes = {"state": decision.state, "question": decision.question, "options": options}
+    return max(sizes, key=lambda name: len(json.dumps(sizes[name], ensure_ascii=False)))
 
 
 def _task(encoded: EncodedPrompt, continuations: Sequence[tuple[int, ...]] = ()) -> ScoringTask:

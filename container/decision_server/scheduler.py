@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from decision_server.chat_turns import Chat, Turns
 from decision_server.errors import Refusal
 from decision_server.generation import ChatEngine, ChatTask, NoChats, Token
-from decision_server.scoring import Score, ScoringEngine, ScoringStopped, ScoringTask
+from decision_server.scoring import NotFinite, Score, ScoringEngine, ScoringStopped, ScoringTask
 from decision_server.work_order import Job, Taken, Work, predicted_costs, take_next, tokens_ahead
 
 _GONE_CHECK_SECONDS = 0.2  # how often a waiting request looks whether its caller is still there
@@ -27,7 +27,7 @@ _RATE_MEMORY = 0.9  # share of the past that each new measurement of the prefill
 
 
 class EngineDied(Exception):
-    """The engine failed while it worked on this very request; its cause is chained."""
+    """The engine failed, or could give no numbers, on this very request; the cause is chained."""
 
 
 class Scheduler:
@@ -149,6 +149,9 @@ class Scheduler:
         except ScoringStopped:
             self._set_down()
             return
+        except NotFinite as error:
+            self._spoil(job, error)
+            return
         self._store(job, Taken(value=score, queue_seconds=started - job.submitted_at))
 
     def _say(self, chat: Chat) -> None:
@@ -172,11 +175,19 @@ class Scheduler:
         with self._changed:
             self._running = None
 
+    def _spoil(self, job: Job, error: NotFinite) -> None:
+        """This request is over; others go on."""
+        with self._changed:
+            self._running = None
+            job.spoiled = error
+            if (news := self._jobs.pop(job, None)) is not None:
+                news.set()
+
     def _store(self, job: Job, taken: Taken[Score]) -> None:
         score = taken.value
         with self._changed:
             self._running = None
-            answers = sum(map(len, score.continuation_logprobs))
+            answers = score.answer_rows
             self._recent_tokens = self._recent_tokens * _RATE_MEMORY + score.evaluated_tokens + answers
             self._recent_seconds = self._recent_seconds * _RATE_MEMORY + score.forward_seconds
             news = self._jobs.get(job)
@@ -252,6 +263,8 @@ class Scheduler:
             news.clear()
             if work.arrived:
                 return work.fetch()
+            if isinstance(work, Job) and work.spoiled is not None:
+                raise EngineDied("the model gave numbers that are not finite on this request") from work.spoiled
             if work is self._culprit:
                 raise EngineDied("the engine failed on this request") from self._failure
             if self._failure is not None or self._stopping:

@@ -45,6 +45,11 @@ class Score:
     prefix_seconds: float = 0.0
     continuation_logprobs: tuple[NDArray[np.float64], ...] = ()
 
+    @property
+    def answer_rows(self) -> int:
+        """Tokens of continuations that were computed: the last one of each is only read."""
+        return sum(len(one) - 1 for one in self.continuation_logprobs)
+
 
 @dataclass(frozen=True, kw_only=True)
 class EngineFacts:
@@ -78,6 +83,10 @@ class ScoringStopped(Exception):
     """A task was given up because nobody waits for it any more. The engine goes on."""
 
 
+class NotFinite(Exception):
+    """The model gave numbers on this task that are not finite. The engine has forgotten all it held, and goes on."""
+
+
 class ScoringEngine(Protocol):
     """One owner at a time: the scheduler's single thread calls `score` and `close`, nobody else does."""
 
@@ -85,6 +94,7 @@ class ScoringEngine(Protocol):
     def facts(self) -> EngineFacts: ...
 
     def score(self, task: ScoringTask, *, stop: Callable[[], bool]) -> Score:
-        """stop: asked between decodes, so about every 256 tokens. Raises ScoringStopped once it says True."""
+        """stop: asked between decodes, so about every 256 tokens. Raises ScoringStopped once it says True, and
+        NotFinite."""
 
     def close(self) -> None: ...

@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from decision_server.scoring import Score, ScoringTask
+from decision_server.scoring import NotFinite, Score, ScoringTask
 
 MAX_OVERTAKEN = 4
 
@@ -49,6 +49,7 @@ class Job(Work[Taken[Score]]):
     costs: tuple[int, ...]  # predicted tokens to evaluate, a task each
     scored: int = 0
     overtaken: int = 0
+    spoiled: NotFinite | None = None  # why no more of its questions are scored
 
     @property
     def next_task(self) -> ScoringTask:

@@ -36,12 +36,14 @@ from decision_server.request_body import MESSAGE, BodyDeadline, NoReaderFree
 from decision_server.wire.error_bodies import error_answer
 
 SLOW_READERS = 32  # messages waited for at once
+_PLACES_FOR_OTHERS = 128  # of the connections that may be open, kept from those that say nothing
 SPARE_THREADS = 8  # for /ping, /metrics and refusals
 DRAIN_SECONDS = 20.0
 _STOPPING_READ_SECONDS = 2.0  # what a message under way still gets once draining has begun
 _SEND_TIMEOUT_SECONDS = 5  # without progress; for a client that does not read its answer
 _LINGER_SECONDS = 1.0
 _POLL_MILLISECONDS = 200
+_BRIEF_SECONDS = 0.03  # of waiting that a message gets in all while no reader is free: its segments are on their way
 
 _log = logging.getLogger(__name__)
 
@@ -54,10 +56,12 @@ class MessageReader(SocketUnreader):  # type: ignore[misc] # gunicorn ships no t
         self._readers = readers
         self.deadline = 0.0
         self._pause: float | None = None
+        self._brief = _BRIEF_SECONDS
 
     def begin(self, seconds: float) -> None:
         """A new message, which must be there within so much time."""
         self._pause = None
+        self._brief = _BRIEF_SECONDS
         self.deadline = time.monotonic() + seconds
 
     def allow_pauses(self, seconds: float) -> None:
@@ -82,7 +86,8 @@ class MessageReader(SocketUnreader):  # type: ignore[misc] # gunicorn ships no t
 
     def _wait(self, poll: select.poll) -> None:
         if not self._readers.acquire(blocking=False):
-            raise NoReaderFree
+            self._wait_briefly(poll)
+            return
         try:
             while time.monotonic() < self.deadline:  # read anew each time: a drain shortens it
                 if poll.poll(_POLL_MILLISECONDS):
@@ -90,6 +95,14 @@ class MessageReader(SocketUnreader):  # type: ignore[misc] # gunicorn ships no t
         finally:
             self._readers.release()
         raise BodyDeadline
+
+    def _wait_briefly(self, poll: select.poll) -> None:
+        """An ordinary message that comes in two segments is none to wait for, and not to be refused either."""
+        began = time.monotonic()
+        ready = poll.poll(self._brief * 1000)
+        self._brief = max(0.0, self._brief - (time.monotonic() - began))
+        if not ready:
+            raise NoReaderFree
 
 
 class Connection(gthread.TConn):  # type: ignore[misc]
@@ -116,6 +129,18 @@ class Worker(gthread.ThreadWorker):  # type: ignore[misc]
         end_process(self.lifecycle.exit_code)
 
     # the accepting thread
+
+    def murder_pending(self) -> None:
+        """Connections on which nothing was ever sent are closed after the time that a message may take, and the oldest
+        of them at once where they would leave no place for others.
+        """
+        limit = time.monotonic() + self.read_timeout_seconds
+        crowded = self.nr_conns > self.worker_connections - _PLACES_FOR_OTHERS
+        for place, conn in enumerate(self.pending_conns):
+            conn.timeout = min(conn.timeout, limit)
+            if crowded and place < _PLACES_FOR_OTHERS:
+                conn.timeout = 0.0
+        super().murder_pending()
 
     def accept(self, listener: socket.socket) -> None:
         try:

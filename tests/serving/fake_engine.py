@@ -63,7 +63,7 @@ class FakeEngine:
             logits=self._logits(task),
             cached_tokens=0,
             evaluated_tokens=n,
-            forward_seconds=(n + sum(map(len, task.continuations))) * self._seconds_a_token,
+            forward_seconds=(n + sum(len(one) - 1 for one in task.continuations)) * self._seconds_a_token,
             prefix_seconds=max(task.shared_lengths, default=0) * self._seconds_a_token,
             continuation_logprobs=tuple(
                 np.array([self._logprob(task, token) for token in tokens]) for tokens in task.continuations

@@ -167,3 +167,19 @@ def test_letters_answer_any_allowed_number_of_options(engine: LlamaEngine, count
     prepared = preparer(engine, n_ctx=8192).prepare(decision(descriptions=["x"] * count))
     assert len(set(prepared.plan.answer_token_ids)) == count
     assert prepared.prompt_version == ("direct-options-v1" if count <= 16 else "direct-options-v1-wide")
+
+
+def test_what_is_far_too_long_is_refused_before_its_tokens_are_counted_and_names_the_longest_field(
+    tiny_llama: Path,
+) -> None:
+    with loaded(tiny_llama, n_ctx=512) as engine:
+        prepare = preparer(engine).prepare
+        for readout in ("letters", "likelihood"):
+            for field, asked in (
+                ("state", decision("word " * 200_000, readout=readout)),
+                ("question", decision(question="word " * 200_000, readout=readout)),
+                ("options", decision(descriptions=("word " * 200_000, "b"), readout=readout)),
+            ):
+                with pytest.raises(ContextOverflow, match=r"at least \d+ tokens; the context holds 512") as refused:
+                    prepare(asked)
+                assert refused.value.field == field

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decision_server.engine.context import Context
-from decision_server.model_errors import EngineFailure
-from decision_server.scoring import ScoringStopped
+from decision_server.scoring import NotFinite, ScoringStopped
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +42,7 @@ class Branches:
         """The sequence holds `length` tokens, `logits` are those of its last one: float32[n_vocab].
 
         stop: asked between groups of branches. Returns float64[len(continuation)] each, natural logs. The sequence is
-        as before, also where ScoringStopped is raised.
+        as before, also where ScoringStopped is raised. Raises NotFinite, after which the context must be purged.
         """
         if not continuations:
             return ()
@@ -89,7 +88,7 @@ class Branches:
         np.exp(scratch, out=scratch)
         total = highest + float(np.log(scratch.sum()))
         if not np.isfinite(total):
-            raise EngineFailure("the model gave logits that are not finite")
+            raise NotFinite("the log-probability of an answer is not finite")
         return total
 
 

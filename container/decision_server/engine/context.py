@@ -116,6 +116,12 @@ class Context:
     def clear(self) -> None:
         self.api.llama_memory_clear(self._memory, False)
 
+    def purge(self) -> None:
+        """Clears, and overwrites what was there. Attention runs over cells past the tokens too, with weight 0; a number
+        there that is not finite would make every sum with it not finite.
+        """
+        self.api.llama_memory_clear(self._memory, True)
+
     def close(self) -> None:
         if self.handle:
             self.api.llama_batch_free(self._batch)

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
+import numpy as np
+
 from decision_server.engine import loading
 from decision_server.engine.branches import Branches
 from decision_server.engine.chat_context import ChatContext
@@ -19,7 +21,7 @@ from decision_server.engine.reuse import Reuse
 from decision_server.engine.sequence import Sequence
 from decision_server.engine.vocabulary import Vocabulary
 from decision_server.model_errors import EngineClosed, EngineFailure, StartupFailure
-from decision_server.scoring import EngineFacts, PrefixCounters, Score, ScoringStopped, ScoringTask
+from decision_server.scoring import EngineFacts, NotFinite, PrefixCounters, Score, ScoringStopped, ScoringTask
 
 _log = logging.getLogger(__name__)
 
@@ -101,12 +103,17 @@ class LlamaEngine:
         """Logits after the last token, and what follows it.
 
         stop: asked between decodes. Raises ScoringStopped once it says True; what was computed stays of use. After
-        EngineFailure the engine must be closed.
+        EngineFailure the engine must be closed; after NotFinite nothing of this task is left in it.
         """
         if not self._owner.acquire(blocking=False):
             raise EngineFailure("two threads use the engine at once; it has one owner at a time")
         try:
             return self._score(task, stop)
+        except NotFinite:
+            self._kept.clear()
+            self._shared = 0
+            self._sequence.purge()
+            raise
         finally:
             self._owner.release()
 
@@ -145,6 +152,8 @@ class LlamaEngine:
             prefix_seconds += share * (time.perf_counter() - decode_began)
             done = end
         logits = self._sequence.logits()
+        if not np.isfinite(logits).all():
+            raise NotFinite(f"{int((~np.isfinite(logits)).sum())} of {logits.size} logits are not finite")
         self._count(task, start)
         return Score(
             logits=logits,

@@ -17,7 +17,7 @@ from decision_server.engine.context import Context
 from decision_server.engine.layout import CHUNK, Anywhere, AtCuts, Layout
 from decision_server.engine.reuse import Reuse
 from decision_server.engine.sequence import Sequence
-from decision_server.scoring import ScoringTask
+from decision_server.scoring import NotFinite, ScoringTask
 
 _log = logging.getLogger(__name__)
 _MORE_THAN_A_CHUNK = 18
@@ -45,6 +45,10 @@ class _Check:
             return _nothing(self._layout)
         try:
             return self._proved()
+        except NotFinite as error:
+            _log.warning("self-check: %s: on random tokens %s; nothing is proved", self._layout, error)
+            self._sequence.purge()
+            return _nothing(self._layout)
         finally:
             self._sequence.clear()
 
@@ -101,8 +105,7 @@ class _Check:
     def _bits(self) -> tuple[bytes, ...]:
         logits = self._sequence.logits()
         if not np.isfinite(logits).all():
-            _log.warning("self-check: the model gives logits that are not finite on random tokens")
-            return (logits.tobytes(),)
+            raise NotFinite("the logits are not finite")
         found = self._branches.logprobs(len(self._tokens), logits, self._continuations)
         return (logits.tobytes(), *(one.tobytes() for one in found))
 

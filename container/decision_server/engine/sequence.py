@@ -53,6 +53,11 @@ class Sequence:
         self.computed = Computed()
         self._context.clear()
 
+    def purge(self) -> None:
+        """Clears, and leaves nothing of it in the model's memory."""
+        self.computed = Computed()
+        self._context.purge()
+
     def copy_out(self) -> Kept:
         """All that the model remembers of the sequence, in host memory."""
         api, handle = self._context.api, self._context.handle

@@ -75,6 +75,11 @@ class Vocabulary:
                 known = self._pieces[token] = self._piece(token)
         return known
 
+    def longest_piece(self) -> int:
+        """Bytes that a single token spells at most."""
+        with self._inside():
+            return max(len(self._piece(token)) for token in range(self.n_tokens))
+
     def said(self, token: int) -> bytes:
         """The bytes that a generated token adds to an answer: a control token adds none."""
         return b"" if token in self._unsaid else self.piece(token)
