@@ -60,6 +60,7 @@ def add_stacks(app: cdk.App, *, settings: Environment, root: Path) -> None:
         notifications=settings.notifications,
         budget=settings.budget,
         keys=settings.keys,
+        log_retention=retention,
         endpoints=settings.endpoints,
     )
     surroundings = Surroundings(
@@ -68,7 +69,6 @@ def add_stacks(app: cdk.App, *, settings: Environment, root: Path) -> None:
         topic=operations.topic,
         network=settings.network,
         keys=settings.keys,
-        log_retention=retention,
         root=root,
     )
     last_to_run: dict[str, cdk.Stack] = {}
@@ -80,7 +80,7 @@ def add_stacks(app: cdk.App, *, settings: Environment, root: Path) -> None:
                 )
             case StandardEndpoint():
                 stack = StandardEndpointStack(app, endpoint.name, env=env, endpoint=endpoint, surroundings=surroundings)
-        stack.add_stack_dependency(operations)  # its alarms tell the topic there
+        stack.add_stack_dependency(operations)  # its alarms tell the topic there, its instances write to their log
         cdk.Tags.of(stack).add(_ENDPOINT_TAG, endpoint.key)
         _wait_for_shared_builds(stack, last_to_run)
     for key, value in settings.tags:

@@ -1,14 +1,17 @@
-"""What an environment's endpoints share in operation: alarm topic, budget, overview, what is paid by the hour."""
+"""What an environment's endpoints share in operation: alarm topic, logs, budget, overview, hourly costs."""
 
 from __future__ import annotations
 
 from aws_cdk import Aws, CfnOutput, Stack
 from aws_cdk import Environment as AwsEnvironment
 from aws_cdk import aws_budgets as budgets
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_logs as logs
 from aws_cdk import aws_sns as sns
 from constructs import Construct
 
 from stacks.alarm_topic import AlarmTopic
+from stacks.endpoint_logs import declare_endpoint_log
 from stacks.monitoring import EndpointMetrics, EnvironmentDashboard
 from stacks.production_variant import VARIANT_NAME
 from stacks.settings import Budget, Endpoint, FixedInstances, InstancePools, Keys, Notifications
@@ -31,9 +34,10 @@ class OperationsStack(Stack):
         notifications: Notifications,
         budget: Budget | None,
         keys: Keys,
+        log_retention: logs.RetentionDays,
         endpoints: tuple[Endpoint, ...],
     ) -> None:
-        super().__init__(scope, id_, env=env, description="Decision endpoint: notifications, budget and overview")
+        super().__init__(scope, id_, env=env, description="Decision endpoint: notifications, logs, budget, overview")
         topic_arn, told = notifications.topic_arn, None
         if topic_arn is None:
             name = f"decision-{environment_name}-alarms"
@@ -58,7 +62,15 @@ class OperationsStack(Stack):
             endpoints=tuple(EndpointMetrics(endpoint_name=each.name, variant_name=VARIANT_NAME) for each in endpoints),
         )
         CfnOutput(self, "TopicArn", value=self.topic.topic_arn, description="Hears of alarms and of the budget")
+        data_key = None if keys.data is None else kms.Key.from_key_arn(self, "DataKey", keys.data)
         for endpoint in endpoints:
+            declare_endpoint_log(
+                self,
+                f"Log{endpoint.key.capitalize()}",
+                endpoint_name=endpoint.name,
+                retention=log_retention,
+                key=data_key,
+            )
             CfnOutput(
                 self,
                 f"Cost{endpoint.key.capitalize()}",

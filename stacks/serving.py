@@ -9,14 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from aws_cdk import CfnOutput, RemovalPolicy, Stack
-from aws_cdk import aws_kms as kms
-from aws_cdk import aws_logs as logs
+from aws_cdk import CfnOutput, Stack
 from aws_cdk import aws_sns as sns
 
 from stacks.artifact_store import ArtifactStore
 from stacks.build_stack import BuildStack
 from stacks.bulk_job import bulk_job
+from stacks.endpoint_logs import endpoint_log
 from stacks.endpoint_objects import EndpointObjects
 from stacks.execution_role import EndpointUses, ModelObjects, execution_role
 from stacks.hosting import Hosting
@@ -37,7 +36,6 @@ class Surroundings:
     topic: sns.ITopic
     network: Network | None
     keys: Keys
-    log_retention: logs.RetentionDays
     root: Path
 
 
@@ -61,7 +59,7 @@ class Served:
 
 
 def serve(stack: Stack, *, endpoint: HostedEndpoint, served: Served, surroundings: Surroundings) -> None:
-    """Adds log, role, SageMaker's own resources, scaling, monitoring and outputs to the stack."""
+    """Adds role, SageMaker's own resources, scaling, monitoring and outputs to the stack."""
     keys, bucket = surroundings.keys, surroundings.store.bucket
     objects = EndpointObjects(endpoint_name=endpoint.name)
     uses = EndpointUses(
@@ -69,15 +67,7 @@ def serve(stack: Stack, *, endpoint: HostedEndpoint, served: Served, surrounding
         capture=endpoint.capture is not None,
         bulk=endpoint.bulk is not None,
     )
-    # Made here with a life span, not by SageMaker without one. SageMaker may write to it, and not create it anew.
-    log_group = logs.LogGroup(
-        stack,
-        "Log",
-        log_group_name=f"/aws/sagemaker/Endpoints/{endpoint.name}",
-        retention=surroundings.log_retention,
-        encryption_key=kms.Key.from_key_arn(stack, "DataKey", keys.data) if keys.data else None,
-        removal_policy=RemovalPolicy.DESTROY,
-    )
+    log_group = endpoint_log(stack, "Log", endpoint_name=endpoint.name)
     vpc = VpcAccess(stack, "Network", network=surroundings.network) if surroundings.network else None
     monitoring = Monitoring(
         stack,
@@ -119,7 +109,6 @@ def serve(stack: Stack, *, endpoint: HostedEndpoint, served: Served, surrounding
         rollback_alarm_names=monitoring.rollback_alarm_names,
         role=role,
     )
-    hosting.endpoint.node.add_dependency(log_group)  # or its first lines are refused
     monitoring.start_after(hosting.endpoint)
     if endpoint.scaling is not None:
         EndpointScaling(

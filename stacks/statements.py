@@ -56,4 +56,11 @@ def may_use_data_key(role: iam.Role, key_arn: str, *, writes: bool) -> None:
 
 
 def may_log(role: iam.Role, log_group: logs.ILogGroup, *more: str) -> None:
-    allow(role, ["logs:CreateLogStream", "logs:PutLogEvents", *more], [log_group.log_group_arn])
+    """A group that is known by name has its streams in its ARN as `:*`, one of this stack when it is deployed."""
+    arn = log_group.log_group_arn
+    allow(
+        role,
+        ["logs:CreateLogStream", "logs:PutLogEvents", *more],
+        [arn],
+        why_wildcard="The streams of the one group, named by who writes them" if "*" in arn else None,
+    )

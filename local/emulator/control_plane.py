@@ -149,6 +149,7 @@ class ControlPlane:
         running = self.endpoints.get(request["EndpointName"])
         plans = self._plans(request["EndpointConfigName"])
         self._check_scaled(running, plans)
+        self._check_invocation(running, self._config(request["EndpointConfigName"]))
         if request.get("RetainAllVariantProperties"):
             excluded = {each["VariantPropertyType"] for each in request.get("ExcludeRetainedVariantProperties", [])}
             plans = variants.retained(plans, running.plans, excluded=excluded)
@@ -166,6 +167,17 @@ class ControlPlane:
                     f"removed, nor its instance type changed from {before.get(name)} to {after.get(name)}. "
                     "Deregister the scalable target first."
                 )
+
+    def _check_invocation(self, running: EndpointRecord, config: EndpointConfigRecord) -> None:
+        """Raises AwsError where a real-time endpoint would become an asynchronous one, or the other way round."""
+        before, after = (
+            bool(each) for each in (self.async_config(running.name), config.request.get("AsyncInferenceConfig"))
+        )
+        if before != after:
+            raise validation(
+                f"The AsyncInferenceConfig parameter cannot be {'removed from' if before else 'added to'} this "
+                f"endpoint {running.name}. Create a new endpoint for another kind of inference."
+            )
 
     def update_weights_and_capacities(self, request: dict[str, Any]) -> dict[str, Any]:
         record = self.endpoints.get(request["EndpointName"])

@@ -132,6 +132,20 @@ def test_each_kind_of_endpoint_is_asked_in_its_own_way_only(queue: Queue) -> Non
         queue.runtime.invoke_endpoint_async(EndpointName="none", InputLocation="s3://b/k")
 
 
+def test_no_update_makes_an_endpoint_asynchronous_or_real_time(queue: Queue) -> None:
+    queue.host()
+    hosted, real_time = queue.hosted, f"{queue.name}-now"
+    hosted.config(real_time, queue.name)
+    sagemaker = hosted.emulated.client("sagemaker")
+    with pytest.raises(ClientError, match=f"AsyncInferenceConfig parameter cannot be removed from .* {queue.name}"):
+        sagemaker.update_endpoint(EndpointName=queue.name, EndpointConfigName=real_time)
+    sagemaker.create_endpoint(EndpointName=real_time, EndpointConfigName=real_time)
+    assert hosted.settled(real_time)["EndpointStatus"] == "InService"
+    with pytest.raises(ClientError, match=f"AsyncInferenceConfig parameter cannot be added to .* {real_time}"):
+        sagemaker.update_endpoint(EndpointName=real_time, EndpointConfigName=queue.name)
+    assert hosted.settled(real_time)["EndpointConfigName"] == real_time
+
+
 def test_a_real_time_endpoint_has_no_queue(hosted: Hosted, unique: str) -> None:
     hosted.model(unique)
     hosted.config(unique, unique)

@@ -131,7 +131,7 @@ def test_scaling_is_added_beside_an_endpoint_that_stays_as_it_is(synthesize: Syn
     [
         (
             {"log_retention_days": 90},
-            {"builds: Logs LogGroup.RetentionInDays", "scoring: Logs LogGroup.RetentionInDays"},
+            {"builds: Logs LogGroup.RetentionInDays", "operations: Logs LogGroup.RetentionInDays"},
         ),
         ({"keys": {"volume": KEY}}, {f"{CONFIG}.KmsKeyId", POLICY}),
     ],

@@ -40,6 +40,12 @@ def triggers(template: Template) -> dict[str, str]:
     }
 
 
+def test_every_endpoint_waits_for_the_stack_that_holds_its_log() -> None:
+    made = stacks(one={}, two={"engine": {"n_ctx": 2048}})
+    for key in ("one", "two"):
+        assert made["operations"] in made[key].dependencies
+
+
 def test_endpoints_that_run_the_same_share_the_build_by_its_trigger(synthesize: Synthesize) -> None:
     given = environment(one={}, two={"engine": {"n_ctx": 2048}}, other={"model": {"declaration": SMALL}})
     templates = synthesize("dev", changes=given)

@@ -7,6 +7,7 @@ from typing import Any
 
 import aws_cdk as cdk
 import pytest
+from aws_cdk import aws_logs as logs
 
 from stacks.operations_stack import ENVIRONMENT_TAG, OperationsStack, hourly_cost
 from stacks.settings import Budget, Endpoint, Keys, Notifications
@@ -44,6 +45,7 @@ def operations(
         notifications=notifications,
         budget=budget,
         keys=keys,
+        log_retention=logs.RetentionDays.ONE_WEEK,
         endpoints=endpoints,
     )
     return template_of(stack)

@@ -365,7 +365,7 @@ def test_images_are_scanned_and_their_tags_cannot_be_moved(synthesize: Synthesiz
     assert properties["ImageScanningConfiguration"] == {"ScanOnPush": True}
 
 
-@pytest.mark.parametrize("stack", ["builds", "scoring"])
+@pytest.mark.parametrize("stack", ["builds", "operations"])
 def test_every_log_has_a_life_span_and_goes_with_its_stack(synthesize: Synthesize, stack: str) -> None:
     groups = resources(synthesize("prod")[stack], "AWS::Logs::LogGroup")
     assert groups
@@ -374,11 +374,14 @@ def test_every_log_has_a_life_span_and_goes_with_its_stack(synthesize: Synthesiz
         assert group["DeletionPolicy"] == "Delete"
 
 
-def test_the_endpoints_log_is_there_before_the_endpoint_writes_to_it(synthesize: Synthesize) -> None:
-    endpoint = synthesize("dev")["scoring"]
-    group = only(endpoint, "AWS::Logs::LogGroup")
-    assert group["Properties"]["LogGroupName"] == "/aws/sagemaker/Endpoints/decision-dev-scoring"
-    assert logical_id(endpoint, "AWS::Logs::LogGroup") in only(endpoint, "AWS::SageMaker::Endpoint")["DependsOn"]
+def test_an_endpoints_log_outlives_the_stack_of_an_endpoint_that_fails_and_is_there_before_it(
+    synthesize: Synthesize,
+) -> None:
+    templates = synthesize("prod")
+    names = {each["Properties"]["LogGroupName"] for each in resources(templates["operations"], "AWS::Logs::LogGroup")}
+    for key in ("scoring", "text"):
+        assert f"/aws/sagemaker/Endpoints/decision-prod-{key}" in names
+        assert resources(templates[key], "AWS::Logs::LogGroup") == []
 
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)
