@@ -3,7 +3,7 @@
     PYTHONPATH=container .venv/bin/python -m benchmarks.question_texts MODEL [QUESTIONS.jsonl ...]
 
 MODEL: a .gguf file or a model folder. QUESTIONS: see labelled.py; without any, the two files beside this one. It prints
-a table of right answers by type of question (docs/decisions/0014). Nothing is timed.
+a table of right answers by type of question (docs/decisions/0016). Nothing is timed.
 """
 
 from __future__ import annotations

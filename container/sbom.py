@@ -2,7 +2,7 @@
 
 Run by the interpreter whose environment is described, with the lock file as its argument. What is installed must be
 what the lock pins, no more and no less. Equal environments, equal bytes: no dates, no serial number. Needs the standard
-library alone (docs/decisions/0015).
+library alone (docs/decisions/0017).
 """
 
 from __future__ import annotations

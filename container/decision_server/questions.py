@@ -1,4 +1,4 @@
-"""The three types of question → decisions: what the model reads for each (docs/decisions/0014). Pure.
+"""The three types of question → decisions: what the model reads for each (docs/decisions/0016). Pure.
 
 A question's name never gets into its text, so renaming it changes no answer. An option's own name does: `Billing` may
 be all that says what an option is.
