@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import mmap
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +23,7 @@ _MAGIC = b"GGUF"
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _PART = re.compile(r"(?P<stem>.+)-[0-9]{5}-of-(?P<count>0*[1-9][0-9]?)\.gguf")
 _MANIFEST = "manifest.json"
-_BLOCK = 1 << 24  # hashed without the interpreter's lock, which other threads want meanwhile
+_BLOCK = 1 << 23  # read and hashed without the interpreter's lock, which other threads want meanwhile
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,13 +173,15 @@ def _verified(folder: Path, entry: object, what: str, magic: bytes) -> _File:
 
 def _checked_hash(path: Path, magic: bytes = _MAGIC) -> str:
     digest = hashlib.sha256()
-    with path.open("rb") as file:
-        block = file.read(_BLOCK)
-        if not block.startswith(magic):
-            raise StartupFailure(f"model: {path} begins with {block[:4]!r}; a GGUF file begins with {magic!r}")
-        while block:
-            digest.update(block)
-            block = file.read(_BLOCK)
+    # One piece of memory of its own, given back whole: freed blocks of this size would stay in the heap.
+    with path.open("rb", buffering=0) as file, mmap.mmap(-1, _BLOCK) as block, memoryview(block) as view:
+        count = file.readinto(view)
+        begins = bytes(view[: min(count, len(_MAGIC))])
+        if not begins.startswith(magic):
+            raise StartupFailure(f"model: {path} begins with {begins!r}; a GGUF file begins with {magic!r}")
+        while count:
+            digest.update(view[:count])
+            count = file.readinto(view)
     return digest.hexdigest()
 
 
