@@ -21,6 +21,7 @@ from stacks.settings import AlarmLimits, Asynchronous, RealTime
 
 _PROVISIONING_MINUTES = 30  # longer than an instance takes to come up where there is capacity
 _GONE_MINUTES = 15
+_ENOUGH_FOR_P95 = 200  # CloudWatch: 10 / (1 - 0.95)
 
 
 class Alarms(Construct):
@@ -49,7 +50,7 @@ class Alarms(Construct):
             case RealTime():
                 rollback.append(self._no_answer(limits))
             case Asynchronous():
-                others.append(self._no_capacity())
+                others += [self._failed_requests(limits), self._no_capacity()]
         if server is not None:
             others.append(self._busy(server, limits))
             if limits.label_mass is not None:
@@ -137,8 +138,10 @@ class Alarms(Construct):
             "latency",
             metric=self._endpoint.of(published.MODEL_LATENCY, "p95", label="model latency p95, µs"),
             threshold=limits.latency_p95_seconds * MICROSECONDS_PER_SECOND,
+            percentile_of_few="ignore",  # or one slow answer of a quiet hour takes an update back
             says=f"The slowest twentieth of the answers of {self._name} in 5 minutes took longer than"
-            f" {limits.latency_p95_seconds:g} s in the container. On the dashboard: long waiting asks for more"
+            f" {limits.latency_p95_seconds:g} s in the container, of {_ENOUGH_FOR_P95} answers or more: of fewer a p95"
+            " says little, and the alarm stays as it is. On the dashboard: long waiting asks for more"
             " instances, long engine time for larger ones; a fallen cache share says that the requests have changed.",
         )
 
@@ -151,6 +154,25 @@ class Alarms(Construct):
             says=f"In 5 minutes {self._name} has put less than {least:g} of its probability on the"
             " options' labels: it would rather say something else, and its answers mean little. Has the model, its"
             " prompt version or the kind of question changed? Roll back, or choose another readout.",
+        )
+
+    def _failed_requests(self, limits: AlarmLimits) -> cloudwatch.Alarm:
+        metric = _percent(
+            "(FILL(failed, 0) + FILL(expired, 0)) / (FILL(answers, 0) + FILL(expired, 0))",
+            {
+                "failed": self._endpoint.of(published.INVOCATION_FAILURES, "Sum"),
+                "expired": self._endpoint.of(published.EXPIRED_REQUESTS, "Sum"),
+                "answers": self._endpoint.of(published.SERVER_ERRORS, "SampleCount"),
+            },
+            "failed or expired, %",
+        )
+        return self._alarm(
+            "failed-requests",
+            metric=metric,
+            threshold=limits.server_error_percent,
+            says=f"More than {limits.server_error_percent:g} % of the requests of 5 minutes to {self._name} failed, or"
+            " waited in its queue until they expired. Look at the objects below failures/ for the reason, and at the"
+            " backlog on the dashboard: a long one asks for more instances.",
         )
 
     def _no_capacity(self) -> cloudwatch.Alarm:
@@ -173,6 +195,7 @@ class Alarms(Construct):
         says: str,
         periods: int = 1,
         below: bool = False,
+        percentile_of_few: str | None = None,
         missing: cloudwatch.TreatMissingData = cloudwatch.TreatMissingData.NOT_BREACHING,
     ) -> cloudwatch.Alarm:
         alarm = cloudwatch.Alarm(
@@ -187,6 +210,7 @@ class Alarms(Construct):
             if below
             else cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD,
             treat_missing_data=missing,
+            evaluate_low_sample_count_percentile=percentile_of_few,
         )
         alarm.add_alarm_action(self._action)
         alarm.add_ok_action(self._action)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stacks.instance_types import BULK_FAMILIES, Processor, family_of
+from stacks.instance_types import BULK_FAMILIES, NOT_FOR_BULK, Processor, family_of
 from stacks.settings.endpoint_values import Bulk
 from stacks.settings.fields import Fields
 from stacks.settings.instances import DEFAULT_CPU_INSTANCE, DEFAULT_GPU_POOLS, check_instance_type
@@ -27,6 +27,8 @@ def bulk_from(endpoint: Fields, *, target: Processor) -> Bulk | None:
         raise bulk.error(
             "instance_type", f"Batch Transform has no such instances; one of {', '.join(sorted(BULK_FAMILIES))} needed"
         )
+    if instance_type in NOT_FOR_BULK:
+        raise bulk.error("instance_type", "Batch Transform has no such size; a larger one needed")
     return Bulk(
         instance_type=instance_type,
         instance_count=bulk.number("instance_count", 1, 100, default=1),

@@ -13,6 +13,7 @@ from stacks.settings.endpoint_values import Asynchronous, DecisionEndpoint, Host
 from stacks.settings.engine import DEADLINE_SECONDS, MAX_BODY_BYTES, QUEUE_SIZE, engine_variables
 from stacks.settings.fields import Fields
 from stacks.settings.hosted_endpoint import engine_defaults, hosted_endpoint_from, values_of
+from stacks.settings.instances import check_threads
 from stacks.settings.model import archive_from, check_bulk_model
 from stacks.settings.source_values import BuiltImage, BuiltModel, PinnedModel
 
@@ -26,6 +27,7 @@ def decision_endpoint_from(fields: Fields, *, key: str, name: str, root: Path) -
         defaults=engine_defaults(fields, target=common.target, threads="n_threads"),
         asynchronous=isinstance(common.invocation, Asynchronous),
     )
+    check_threads(fields.table_or_empty("engine"), "n_threads", endpoint=common)
     variables = dict(engine)
     if common.alarms.label_mass is not None:
         _check_label_mass(fields, variables, model=model, root=root)

@@ -17,7 +17,8 @@ from stacks.settings.fields import Fields
 MAX_BODY_BYTES = 1048576
 DEADLINE_SECONDS = 50
 QUEUE_SIZE = 64
-_NUMBERS: Mapping[str, tuple[int, int | None]] = {
+MOST_INT32 = 2**31 - 1  # llama.cpp's int
+_NUMBERS: Mapping[str, tuple[int, int]] = {
     "bulk_deadline_seconds": (1, 86400),
     "bulk_max_bytes": (1024, 1 << 30),
     "chat_n_ctx": (0, 1048576),
@@ -26,7 +27,7 @@ _NUMBERS: Mapping[str, tuple[int, int | None]] = {
     "max_body_bytes": (1024, 26214400),
     "max_decisions": (1, 1024),
     "n_ctx": (256, 1048576),
-    "n_gpu_layers": (-1, None),
+    "n_gpu_layers": (-1, MOST_INT32),
     "n_threads": (1, 512),
     "prefix_streams": (0, 64),
     "queue_size": (1, 1024),
@@ -61,6 +62,8 @@ def engine_variables(
         values[_ALIASES] = ",".join(_aliases(engine))
     if {"readout", "prompt_version"} <= values.keys():
         _check_pair(engine, readout=values["readout"], prompt_version=values["prompt_version"])
+    if engine.has("chat_slots") and values.get("chat_n_ctx") == "0":
+        raise engine.error("chat_slots", "chat_n_ctx is 0, so there are no chats. Remedy: leave one of the two out")
     check_layers(engine, target=target)
     return tuple((f"DECISION_{key.upper()}", values[key]) for key in sorted(values))
 
@@ -70,8 +73,10 @@ def _aliases(engine: Fields) -> tuple[str, ...]:
     if not 1 <= len(names) <= _MOST_ALIASES or len(set(names)) != len(names):
         raise engine.error(_ALIASES, f"1 to {_MOST_ALIASES} different names needed")
     for index, each in enumerate(names):
-        if not _ALIAS.fullmatch(each):
-            raise engine.error(_ALIASES, "1 to 60 characters needed, no comma in them, no space around", index=index)
+        if not _ALIAS.fullmatch(each) or not each.isprintable():
+            raise engine.error(
+                _ALIASES, "1 to 60 printable characters needed, no comma in them, no space around", index=index
+            )
     return names
 
 

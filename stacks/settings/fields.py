@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+_MISSING = object()  # no setting, not even a null
+
 
 class SettingsError(Exception):
     """A setting that cannot be used; the text is for whoever wrote it."""
@@ -20,10 +22,10 @@ class Fields:
 
     def error(self, field: str, problem: str, *, index: int | None = None) -> SettingsError:
         """The error to raise for `field`, or for item `index` of its list: the value seen, then the problem."""
-        name, value = self._name(field), self._table().get(field)
+        name, value = self._name(field), self._table().get(field, _MISSING)
         if index is not None and isinstance(value, list):
             name, value = f"{name}[{index}]", value[index]
-        seen = "not given" if value is None else f"{value!r} given"
+        seen = "not given" if value is _MISSING else "null given" if value is None else f"{value!r} given"
         return SettingsError(f"{self.where}: {name}: {seen}; {problem}")
 
     def closed(self, *allowed: str) -> None:

@@ -49,7 +49,7 @@ def hosted_endpoint_from(fields: Fields, *, key: str, name: str, label_mass_prob
         engine=(),
         scaling=scaling,
         update=update_from(fields, instances=instances, scaling=scaling),
-        alarms=alarms_from(fields, target=target, label_mass_problem=label_mass_problem),
+        alarms=alarms_from(fields, target=target, invocation=invocation, label_mass_problem=label_mass_problem),
         capture=capture_from(fields),
         bulk=bulk_from(fields, target=target),
     )

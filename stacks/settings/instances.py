@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stacks.instance_types import CPU_FAMILIES, GPU_FAMILIES, Processor, processor_of
+from stacks.instance_types import CPU_FAMILIES, GPU_FAMILIES, SIZES, Processor, family_of, processor_of, vcpus_of
 from stacks.settings.endpoint_values import FixedInstances, HostedEndpoint, InstancePools, Instances
 from stacks.settings.fields import Fields
 
@@ -49,6 +49,11 @@ def check_instance_type(
     fits = processor_of(instance_type)
     if fits == target:
         return
+    family = family_of(instance_type)
+    if fits is None and family in SIZES:
+        raise fields.error(
+            field, f"SageMaker has no such size of {family}; one of {', '.join(SIZES[family])} needed", index=index
+        )
     if fits is None:
         families = ", ".join(sorted(GPU_FAMILIES if target == "cuda" else CPU_FAMILIES))
         raise fields.error(
@@ -62,6 +67,14 @@ def check_instance_type(
         f" Remedy: container.target {fits!r}, or another instance",
         index=index,
     )
+
+
+def check_threads(engine: Fields, *settings: str, endpoint: HostedEndpoint) -> None:
+    """More threads than the smallest of the instances has vCPUs wait for each other."""
+    smallest = min(instance_types_of(endpoint), key=vcpus_of)
+    for each in settings:
+        if engine.has(each) and engine.number(each, 1, None) > vcpus_of(smallest):
+            raise engine.error(each, f"{smallest} has {vcpus_of(smallest)} vCPUs; {vcpus_of(smallest)} at most allowed")
 
 
 def instance_types_of(endpoint: HostedEndpoint) -> tuple[str, ...]:

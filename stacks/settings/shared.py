@@ -86,7 +86,7 @@ def tags_from(environment: Fields) -> tuple[tuple[str, str], ...]:
             raise tags.error(
                 key, "a key is 1 to 128 letters, digits, spaces and _.:/=+-@, and does not begin with aws:"
             )
-        if key.startswith(_OWN_TAGS):
+        if key.lower().startswith(_OWN_TAGS):
             raise tags.error(key, f"the app's own tags begin with {_OWN_TAGS}; any other key allowed")
         if not _TAG_VALUE.fullmatch(value):
             raise tags.error(key, "a value is 1 to 256 letters, digits, spaces and _.:/=+-@")

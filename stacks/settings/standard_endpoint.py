@@ -9,6 +9,7 @@ from stacks.settings.container import pinned_image_from
 from stacks.settings.endpoint_values import StandardEndpoint
 from stacks.settings.fields import Fields
 from stacks.settings.hosted_endpoint import engine_defaults, hosted_endpoint_from, values_of
+from stacks.settings.instances import check_threads
 from stacks.settings.model import archive_or_hub_from, check_bulk_model
 from stacks.settings.source_values import AwsImage
 from stacks.settings.standard_engine import standard_engine_variables
@@ -22,6 +23,7 @@ def standard_endpoint_from(fields: Fields, *, key: str, name: str, root: Path) -
         target=common.target,
         defaults=engine_defaults(fields, target=common.target, threads="threads"),
     )
+    check_threads(fields.table_or_empty("engine"), "threads", "threads_batch", endpoint=common)
     if common.bulk is not None:
         check_bulk_model(fields, model)
     pinned = pinned_image_from(fields.table("container"))

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from stacks.settings.endpoint_values import Asynchronous, BlueGreen, Instances, RealTime, Rolling, Scaling
+from stacks.instance_types import BURSTABLE_FAMILIES, family_of
+from stacks.settings.endpoint_values import (
+    Asynchronous,
+    BlueGreen,
+    FixedInstances,
+    Instances,
+    RealTime,
+    Rolling,
+    Scaling,
+)
 from stacks.settings.fields import Fields
 
 # SageMaker's limits of a blue/green or rolling update.
@@ -30,6 +39,11 @@ def scaling_from(endpoint: Fields, *, instances: Instances, invocation: RealTime
     scaling.closed(
         "maximum", "minimum", "requests_per_instance", "scale_in_cooldown_seconds", "scale_out_cooldown_seconds"
     )
+    if isinstance(instances, FixedInstances) and family_of(instances.instance_type) in BURSTABLE_FAMILIES:
+        raise endpoint.table("hosting").error(
+            "instance_type",
+            "Application Auto Scaling takes no burstable instances. Remedy: another family, or no scaling",
+        )
     minimum = scaling.number("minimum", 0, 100, default=1)
     if minimum == 0 and isinstance(invocation, RealTime):
         raise scaling.error(

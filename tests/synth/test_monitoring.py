@@ -267,6 +267,29 @@ def test_a_limit_that_is_left_out_has_no_alarm_and_no_line() -> None:
     assert not graph["properties"].get("annotations")
 
 
+def test_a_p95_of_too_few_answers_changes_no_alarm_and_says_so() -> None:
+    found = alarms(template())
+    assert found.pop("latency")["EvaluateLowSampleCountPercentile"] == "ignore"
+    assert "200 answers or more" in alarms(template())["latency"]["AlarmDescription"]
+    assert all("EvaluateLowSampleCountPercentile" not in each for each in found.values())
+
+
+@pytest.mark.parametrize(
+    ("failed", "expired", "answers", "percent"),
+    [(5, None, 50, 10), (None, 5, None, 100), (1, 10, 90, 11), (None, None, 50, 0)],
+)
+def test_an_asynchronous_endpoint_says_when_requests_fail_or_expire_without_taking_an_update_back(
+    failed: float | None, expired: float | None, answers: float | None, percent: float
+) -> None:
+    stack = lone_stack()
+    monitoring = monitored(stack, invocation=QUEUED)
+    alarm = alarms(template_of(stack))["failed-requests"]
+    assert evaluated(alarm, failed=failed, expired=expired, answers=answers) == percent
+    assert alarm["Threshold"] == 2
+    assert f"{NAME}-failed-requests" not in monitoring.rollback_alarm_names
+    assert "failed-requests" not in alarms(template())
+
+
 def test_an_asynchronous_endpoint_says_when_requests_wait_and_no_instance_comes() -> None:
     alarm = alarms(template(invocation=QUEUED, least_instances=0))["no-capacity"]
     assert [metric[1] for metric in of_alarm(alarm)] == ["HasBacklogWithoutCapacity"]

@@ -127,7 +127,7 @@ NOT_SETTINGS = {"DECISION_MODEL_PATH", "DECISION_HOST", "DECISION_PORT", "DECISI
 
 def test_the_engine_settings_are_the_variables_that_the_container_knows() -> None:
     everything = {
-        "bulk_deadline_seconds": 3600, "bulk_max_bytes": 104857600, "chat_n_ctx": 0, "chat_slots": 1,
+        "bulk_deadline_seconds": 3600, "bulk_max_bytes": 104857600, "chat_n_ctx": 512, "chat_slots": 1,
         "deadline_seconds": 50, "log_level": "info", "max_body_bytes": 1048576, "max_decisions": 64,
         "model_aliases": ["router", "jev small"], "n_ctx": 4096, "n_gpu_layers": 0, "n_threads": 8, "prefix_streams": 8,
         "prompt_version": "direct-options-v1", "queue_size": 64, "read_timeout_seconds": 10, "readout": "letters",
@@ -308,7 +308,26 @@ CASES: list[tuple[str, Change, str]] = [
         "hosting.provision_timeout_seconds: 299 given; 300 to 3600 allowed",
     ),
     ("prod", lambda each: each["container"].update(target="cpu"), "hosting.instance_pools: "),
+    (
+        "prod",
+        hosting(instance_pools=["ml.g6.xlarge", "ml.g6e.large"]),
+        "hosting.instance_pools[1]: 'ml.g6e.large' given; SageMaker has no such size of g6e; one of xlarge, 2xlarge, ",
+    ),
+    (
+        "dev",
+        hosting(instance_type="ml.c6i.13xlarge"),
+        "hosting.instance_type: 'ml.c6i.13xlarge' given; SageMaker has no such size of c6i; one of large, xlarge, ",
+    ),
+    ("dev", hosting(instance_type=None), "hosting.instance_type: null given; a non-empty string is needed"),
     # Engine.
+    ("dev", engine(n_threads=9), "engine.n_threads: 9 given; ml.c6i.2xlarge has 8 vCPUs; 8 at most allowed"),
+    (
+        "prod",
+        engine(n_threads=5),
+        "engine.n_threads: 5 given; ml.g6e.xlarge has 4 vCPUs; 4 at most allowed",
+    ),
+    ("prod", engine(n_gpu_layers=2**31), "engine.n_gpu_layers: 2147483648 given; -1 to 2147483647 allowed"),
+    ("dev", engine(chat_n_ctx=0, chat_slots=2), "engine.chat_slots: 2 given; chat_n_ctx is 0, so there are no chats"),
     ("dev", engine(n_threads=0), "engine.n_threads: 0 given; 1 to 512 allowed"),
     ("dev", engine(n_ctx=255), "engine.n_ctx: 255 given; 256 to 1048576 allowed"),
     ("dev", engine(n_ctx="4096"), "engine.n_ctx: '4096' given; a whole number is needed, 256 to 1048576"),
@@ -325,7 +344,12 @@ CASES: list[tuple[str, Change, str]] = [
     (
         "dev",
         engine(model_aliases=["a", "b, c"]),
-        "engine.model_aliases[1]: 'b, c' given; 1 to 60 characters needed, no comma in them, no space around",
+        "engine.model_aliases[1]: 'b, c' given; 1 to 60 printable characters needed, no comma in them, no space around",
+    ),
+    (
+        "dev",
+        engine(model_aliases=["a\u0007b"]),
+        "engine.model_aliases[0]: 'a\\x07b' given; 1 to 60 printable characters needed",
     ),
     ("dev", engine(model_aliases="a"), "engine.model_aliases: 'a' given; a list of strings is needed"),
     ("dev", engine(prompt_version="nope"), "engine.prompt_version: 'nope' given; one of direct-options-v1, "),

@@ -108,6 +108,10 @@ TABLES: list[tuple[dict[str, Any], str]] = [
         {"scaling": {"minimum": 3, "maximum": 2}},
         "scaling.maximum: 2 given; scaling.minimum is 3; 3 or more allowed",
     ),
+    (
+        {"scaling": {"maximum": 2}, "hosting": {"instance_type": "ml.t2.large"}},
+        "hosting.instance_type: 'ml.t2.large' given; Application Auto Scaling takes no burstable instances. Remedy: ",
+    ),
     ({"scaling": {"maximum": 101}}, "scaling.maximum: 101 given; 1 to 100 allowed"),
     (
         {"scaling": {"maximum": 2}, "hosting": {"instance_count": 3}},
@@ -191,8 +195,13 @@ TABLES: list[tuple[dict[str, Any], str]] = [
     ({"alarms": {"busy_percent": 101}}, "alarms.busy_percent: 101 given; 0.01 to 100 allowed"),
     ({"alarms": {"busy_percent": "5"}}, "alarms.busy_percent: '5' given; a number is needed, 0.01 to 100"),
     ({"alarms": {"busy_percent": True}}, "alarms.busy_percent: True given; a number is needed, 0.01 to 100"),
-    ({"alarms": {"latency_p95_seconds": float("nan")}}, "alarms.latency_p95_seconds: nan given; 0.01 to 3600 allowed"),
-    ({"alarms": {"label_mass": 1.1}}, "alarms.label_mass: 1.1 given; 0.01 to 1 allowed"),
+    ({"alarms": {"latency_p95_seconds": float("nan")}}, "alarms.latency_p95_seconds: nan given; 0.01 to 60 allowed"),
+    ({"alarms": {"latency_p95_seconds": 61}}, "alarms.latency_p95_seconds: 61 given; 0.01 to 60 allowed"),
+    (
+        {"alarms": {"latency_p95_seconds": 3601}, "hosting": {"asynchronous": {}}},
+        "alarms.latency_p95_seconds: 3601 given; 0.01 to 3600 allowed",
+    ),
+    ({"alarms": {"label_mass": 1}}, "alarms.label_mass: 1 given; 0.01 to 0.99 allowed"),
     (
         {"alarms": {"label_mass": 0.5}, "engine": {"readout": "likelihood"}},
         "alarms.label_mass: 0.5 given; the readout is 'likelihood', which reads no labels. Remedy: leave it out",
@@ -218,6 +227,10 @@ TABLES: list[tuple[dict[str, Any], str]] = [
         {"bulk": {"instance_type": "ml.c6in.xlarge"}},
         f"bulk.instance_type: 'ml.c6in.xlarge' given; Batch Transform has no such instances; one of "
         f"{', '.join(BATCHES)} needed",
+    ),
+    (
+        {"bulk": {"instance_type": "ml.c5.large"}},
+        "bulk.instance_type: 'ml.c5.large' given; Batch Transform has no such size; a larger one needed",
     ),
     ({"bulk": {"instance_type": "big"}}, "bulk.instance_type: 'big' given; ml.FAMILY.SIZE needed"),
     ({"bulk": {"instance_count": 0}}, "bulk.instance_count: 0 given; 1 to 100 allowed"),
@@ -331,6 +344,23 @@ STANDARD: list[tuple[dict[str, Any], str]] = [
         "n_gpu_layers, n_predict, parallel, reasoning_budget, threads, threads_batch, ubatch_size",
     ),
     ({"engine": {"ctx_size": 255}}, "engine.ctx_size: 255 given; 256 to 1048576 allowed"),
+    (
+        {"engine": {"batch_size": 256, "ubatch_size": 257}},
+        "engine.ubatch_size: 257 given; no more than batch_size is computed at once; 256 at most allowed",
+    ),
+    (
+        {"engine": {"ubatch_size": 4096}},
+        "engine.ubatch_size: 4096 given; no more than batch_size is computed at once; 2048 at most allowed",
+    ),
+    (
+        {"engine": {"flash_attn": "off", "cache_type_v": "q8_0"}},
+        "engine.cache_type_v: 'q8_0' given; with flash_attn 'off' one of f32, f16, bf16 needed",
+    ),
+    ({"engine": {"reasoning_budget": 2**31}}, "engine.reasoning_budget: 2147483648 given; -1 to 2147483647 allowed"),
+    (
+        {"engine": {"threads_batch": 33}},
+        "engine.threads_batch: 33 given; ml.c6i.8xlarge has 32 vCPUs; 32 at most allowed",
+    ),
     ({"engine": {"cache_type_k": "q3"}}, "engine.cache_type_k: 'q3' given; one of f32, f16, bf16, q8_0"),
     (
         {"engine": {"n_gpu_layers": -1}},

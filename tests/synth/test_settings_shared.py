@@ -124,6 +124,10 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         "tags.team#: 'x' given; a key is 1 to 128 letters, digits, spaces and _.:/=+-@, and does not begin with aws:",
     ),
     (
+        {"tags": {"Decision-Environment": "x"}},
+        "tags.Decision-Environment: 'x' given; the app's own tags begin with decision-; any other key allowed",
+    ),
+    (
         {"tags": {"decision-environment": "x"}},
         "tags.decision-environment: 'x' given; the app's own tags begin with decision-; any other key allowed",
     ),

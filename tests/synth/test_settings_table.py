@@ -63,7 +63,7 @@ ENGINE = {
     "prompt_version": "direct-options-v1", "queue_size": 16, "read_timeout_seconds": 5, "readout": "letters",
 }  # fmt: skip
 STANDARD_ENGINE = {
-    "batch_size": 64, "cache_type_k": "q8_0", "cache_type_v": "q8_0", "ctx_size": 1024, "flash_attn": "on",
+    "batch_size": 65536, "cache_type_k": "q8_0", "cache_type_v": "q8_0", "ctx_size": 1024, "flash_attn": "on",
     "n_gpu_layers": 0, "n_predict": 64, "parallel": 2, "reasoning_budget": 0, "threads": 16, "threads_batch": 16,
     "ubatch_size": 64,
 }  # fmt: skip
@@ -74,7 +74,7 @@ GIVEN: list[dict[str, Any]] = [
         "cpu",
         container={"target": "cpu", "image_uri": f"123456789012.dkr.ecr.eu-west-1.amazonaws.com/x{DIGEST}"},
         hosting={
-            "instance_type": "ml.m5.xlarge",
+            "instance_type": "ml.m5.4xlarge",
             "model_download_timeout_seconds": 77,
             "startup_timeout_seconds": 78,
             "asynchronous": {"max_concurrent_invocations_per_instance": 9},
@@ -90,7 +90,7 @@ GIVEN: list[dict[str, Any]] = [
         update={"blue_green": {"bake_seconds": 3, "termination_wait_seconds": 4}},
         alarms={"server_error_percent": 9, "busy_percent": 8, "latency_p95_seconds": 7, "label_mass": 0.6},
         capture={"sampling_percent": 6},
-        bulk={"instance_type": "ml.m5.large", "instance_count": 2, "max_concurrent_transforms": 3},
+        bulk={"instance_type": "ml.m5.4xlarge", "instance_count": 2, "max_concurrent_transforms": 3},
     )
     | {
         "ephemeral": True,
