@@ -1,6 +1,7 @@
 """The composition root: settings → parts. No Flask: the model loads while Python imports that (wsgi.py).
 
-Nothing is loaded on import: `assemble` runs in the worker, on the lifecycle's thread, after the port is bound.
+Nothing is loaded on import: `assemble` runs in the worker, on the lifecycle's thread, after the port is bound; it
+needs what `opening.begin` was asked for.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from decision_server import config as settings
 from decision_server.chat_prompts import ChatPrompts
 from decision_server.chat_service import ChatService
 from decision_server.decisions import Decision, Option
-from decision_server.engine import LlamaEngine, open_model, prove
+from decision_server.engine import LlamaEngine, prove
 from decision_server.lifecycle import Lifecycle, State
 from decision_server.metrics import Metrics
 from decision_server.preparation import Preparer
@@ -39,7 +40,8 @@ _CHAT_N_CTX = 2048  # tokens of a chat where the settings leave it open
 
 def assemble(on_failure: Callable[[Exception], None]) -> DecisionService:
     """Files → engine → service, with one decision scored. Raises StartupFailure and whatever a broken engine raises."""
-    files = opening.files(config.model_path)
+    opened = opening.opened()
+    files, weights = opened.files, opened.model
     proposed = choices.Choice(readout=files.serving.readout, prompt_version=files.serving.prompt_version)
     serves = choices.at_start(proposed, readout=config.readout, prompt_version=config.prompt_version)
     fitted = None
@@ -47,21 +49,16 @@ def assemble(on_failure: Callable[[Exception], None]) -> DecisionService:
         fitted = calibration.read(files.calibration.read_bytes(), gguf_sha256=files.gguf.sha256, serves=serves)
     choice = threads.choose(config.n_threads)
     _log.info("threads chosen", extra={"facts": {"n_threads": choice.n_threads, "reason": choice.reason}})
-    opened = open_model(
-        files.gguf.path,
-        n_ctx=files.serving.n_ctx if config.n_ctx is None else config.n_ctx,
-        n_gpu_layers=config.n_gpu_layers,
-    )
     # The self-check computes for a second or more and needs no Python; the labels are verified meanwhile.
     with ThreadPoolExecutor(1, thread_name_prefix="labels") as beside:
         preparing = beside.submit(
             Preparer,
-            opened.vocabulary,
-            n_ctx=opened.n_ctx,
+            weights.vocabulary,
+            n_ctx=weights.n_ctx,
             readout=serves.readout,
             prompt_version=serves.prompt_version,
         )
-        loaded = prove(opened, n_threads=choice.n_threads, flash_attention=None)
+        loaded = prove(weights, n_threads=choice.n_threads, flash_attention=None)
     engine = LlamaEngine(loaded, config.prefix_streams)
     preparer = preparing.result()
     facts = engine.facts

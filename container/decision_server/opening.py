@@ -1,24 +1,48 @@
-"""Finds and hashes the model's files on a thread of its own, while the main thread imports Python modules."""
+"""Finds, hashes and loads the model on a thread of its own, while the main thread imports Python modules.
+
+The file is hashed whole before native code sees a byte of it (docs/decisions/0003); both need no Python meanwhile.
+"""
 
 from __future__ import annotations
 
 from concurrent.futures import Future, ThreadPoolExecutor
-from pathlib import Path
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 from decision_server import model_files
+from decision_server.config import Config
 
-_begun: dict[Path, Future[model_files.ModelFiles]] = {}
+if TYPE_CHECKING:
+    from decision_server.engine.loading import OpenModel
 
 
-def begin(path: Path) -> None:
-    """Starts the search. What it raises is raised by `files`."""
-    pool = ThreadPoolExecutor(1, thread_name_prefix="hash")
-    _begun[path] = pool.submit(model_files.find, path)
+@dataclass(frozen=True, kw_only=True)
+class Opened:
+    """Verified files, and the weights that were loaded from them."""
+
+    files: model_files.ModelFiles
+    model: OpenModel
+
+
+_begun: list[Future[Opened]] = []
+
+
+def begin(config: Config) -> None:
+    """Starts the work, once a process. What it raises is raised by `opened`."""
+    pool = ThreadPoolExecutor(1, thread_name_prefix="open")
+    _begun.append(pool.submit(_open, config))
     pool.shutdown(wait=False)  # its thread ends with this piece of work
 
 
-def files(path: Path) -> model_files.ModelFiles:
-    """The verified files; waits for them. Raises StartupFailure."""
-    if path not in _begun:
-        return model_files.find(path)
-    return _begun.pop(path).result()
+def opened() -> Opened:
+    """What `begin` was asked for; waits for it. Raises StartupFailure."""
+    return _begun[0].result()
+
+
+def _open(config: Config) -> Opened:
+    files = model_files.find(config.model_path)
+    loading = import_module("decision_server.engine.loading")  # not before the hash is under way: it is all Python
+    n_ctx = files.serving.n_ctx if config.n_ctx is None else config.n_ctx
+    model: OpenModel = loading.open_model(files.gguf.path, n_ctx=n_ctx, n_gpu_layers=config.n_gpu_layers)
+    return Opened(files=files, model=model)

@@ -1,16 +1,19 @@
 """What gunicorn imports, in the worker, after the port is bound: `app`.
 
 Importing this starts the loading of the model, since most of that is native work that needs no Python: the file is
-hashed while the engine's parts are imported, and the model is loaded while Flask is (docs/decisions/0013).
+hashed and loaded while the rest of the server is imported (docs/decisions/0013).
 """
 # ruff: noqa: E402 - the order of these lines is what this module is for
 
 import os
+from importlib import import_module
 
 from decision_server import config as settings
 from decision_server import opening
 
-opening.begin(settings.load(os.environ).model_path)
+opening.begin(settings.load(os.environ))
+
+import_module("decision_server.engine")  # first of all: it is what loading waits for
 
 from decision_server.composition import config, lifecycle, metrics
 
