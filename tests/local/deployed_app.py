@@ -6,6 +6,8 @@ import json
 import math
 import re
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -74,12 +76,27 @@ class App:
 
     def change(self, *path: str, value: Any) -> None:
         """A setting of the environment's endpoint `scoring`."""
+        with self._endpoints() as endpoints:
+            table = endpoints["scoring"]
+            for key in path[:-1]:
+                table = table.setdefault(key, {})
+            table[path[-1]] = value
+
+    def add(self, key: str, **tables: Any) -> None:
+        """Another endpoint: as `scoring`, but for these tables."""
+        with self._endpoints() as endpoints:
+            endpoints[key] = endpoints["scoring"] | tables
+
+    def remove(self, key: str) -> None:
+        with self._endpoints() as endpoints:
+            del endpoints[key]
+
+    @contextmanager
+    def _endpoints(self) -> Iterator[dict[str, Any]]:
+        """Those of the environment, to be changed."""
         file = self.workspace.root / "cdk.json"
         document = json.loads(file.read_text())
-        table = document["context"]["environments"][self.workspace.environment]["endpoints"]["scoring"]
-        for key in path[:-1]:
-            table = table.setdefault(key, {})
-        table[path[-1]] = value
+        yield document["context"]["environments"][self.workspace.environment]["endpoints"]
         file.write_text(json.dumps(document))
 
     def builds(self) -> dict[str, str]:

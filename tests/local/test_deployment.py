@@ -148,6 +148,27 @@ def test_an_endpoint_that_does_not_get_well_rolls_back_with_its_reason_on_the_sc
     created.change("engine", "n_ctx", value=1024)
 
 
+def test_a_first_deployment_that_fails_leaves_the_log_that_says_why_until_the_endpoint_is_taken_out(
+    created: App,
+) -> None:
+    builds, endpoint, name = created.builds(), created.endpoint(), "decision-local-broken"
+    created.add("broken", engine={"n_ctx": 1048576})  # more than the model can
+    with pytest.raises(CommandFailed):
+        created.up()
+    assert created.stacks()[name] == "ROLLBACK_COMPLETE"
+    logs = created.emulated.client("logs")
+    group = f"/aws/sagemaker/Endpoints/{name}"
+    lines = [each["message"] for each in logs.filter_log_events(logGroupName=group)["events"]]
+    assert any("n_ctx" in line and "load_failed" in line for line in lines)
+    cloudformation = created.emulated.client("cloudformation")
+    cloudformation.delete_stack(StackName=name)
+    cloudformation.get_waiter("stack_delete_complete").wait(StackName=name, WaiterConfig={"Delay": 1})
+    created.remove("broken")
+    created.deploy()
+    assert logs.describe_log_groups(logGroupNamePrefix=group)["logGroups"] == []
+    assert (created.builds(), created.endpoint()) == (builds, endpoint)
+
+
 def test_a_second_environment_stands_beside_the_first_and_leaves_nothing_when_it_is_destroyed(created: App) -> None:
     before, first = remaining(created.emulated), created.endpoint()
     second = created.of("second")
