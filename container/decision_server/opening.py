@@ -42,7 +42,9 @@ def opened() -> Opened:
 
 def _open(config: Config) -> Opened:
     files = model_files.find(config.model_path)
-    loading = import_module("decision_server.engine.loading")  # not before the hash is under way: it is all Python
+    # Not before the hash is under way: it is all Python. The package, as the main thread does: where one thread imports
+    # a package and another one a part of it, each waits for the other, and Python gives one of them half a module.
+    engine = import_module("decision_server.engine")
     n_ctx = files.serving.n_ctx if config.n_ctx is None else config.n_ctx
-    model: OpenModel = loading.open_model(files.gguf.path, n_ctx=n_ctx, n_gpu_layers=config.n_gpu_layers)
+    model: OpenModel = engine.open_model(files.gguf.path, n_ctx=n_ctx, n_gpu_layers=config.n_gpu_layers)
     return Opened(files=files, model=model)
