@@ -21,7 +21,7 @@ from stacks.settings import AlarmLimits, Asynchronous, RealTime
 
 _PROVISIONING_MINUTES = 30  # longer than an instance takes to come up where there is capacity
 _GONE_MINUTES = 15
-_ENOUGH_FOR_P95 = 200  # CloudWatch: 10 / (1 - 0.95)
+_ENOUGH_FOR_P95 = 10  # answers in 5 minutes; of fewer the p95 is the slowest one
 
 
 class Alarms(Construct):
@@ -136,12 +136,20 @@ class Alarms(Construct):
     def _latency(self, limits: AlarmLimits) -> cloudwatch.Alarm:
         return self._alarm(
             "latency",
-            metric=self._endpoint.of(published.MODEL_LATENCY, "p95", label="model latency p95, µs"),
+            # or one slow answer of a quiet hour takes an update back
+            metric=cloudwatch.MathExpression(
+                expression=f"IF(answers >= {_ENOUGH_FOR_P95}, latency, 0)",
+                using_metrics={
+                    "latency": self._endpoint.of(published.MODEL_LATENCY, "p95"),
+                    "answers": self._endpoint.of(published.MODEL_LATENCY, "SampleCount"),
+                },
+                period=PERIOD,
+                label="model latency p95, µs",
+            ),
             threshold=limits.latency_p95_seconds * MICROSECONDS_PER_SECOND,
-            percentile_of_few="ignore",  # or one slow answer of a quiet hour takes an update back
             says=f"The slowest twentieth of the answers of {self._name} in 5 minutes took longer than"
             f" {limits.latency_p95_seconds:g} s in the container, of {_ENOUGH_FOR_P95} answers or more: of fewer a p95"
-            " says little, and the alarm stays as it is. On the dashboard: long waiting asks for more"
+            " says little. On the dashboard: long waiting asks for more"
             " instances, long engine time for larger ones; a fallen cache share says that the requests have changed.",
         )
 
@@ -195,7 +203,6 @@ class Alarms(Construct):
         says: str,
         periods: int = 1,
         below: bool = False,
-        percentile_of_few: str | None = None,
         missing: cloudwatch.TreatMissingData = cloudwatch.TreatMissingData.NOT_BREACHING,
     ) -> cloudwatch.Alarm:
         alarm = cloudwatch.Alarm(
@@ -210,7 +217,6 @@ class Alarms(Construct):
             if below
             else cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD,
             treat_missing_data=missing,
-            evaluate_low_sample_count_percentile=percentile_of_few,
         )
         alarm.add_alarm_action(self._action)
         alarm.add_ok_action(self._action)

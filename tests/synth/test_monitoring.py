@@ -181,7 +181,7 @@ def test_the_limits_are_those_of_the_settings_in_the_units_of_the_metrics() -> N
         "label-mass": ("LessThanThreshold", 0.4),
         "too-few-instances": ("LessThanThreshold", 1),
     }
-    assert [metric[3] for metric in of_alarm(found["latency"])] == ["p95"]
+    assert [metric[3] for metric in of_alarm(found["latency"])] == ["p95", "SampleCount"]
 
 
 def test_rates_are_of_five_minutes() -> None:
@@ -267,11 +267,11 @@ def test_a_limit_that_is_left_out_has_no_alarm_and_no_line() -> None:
     assert not graph["properties"].get("annotations")
 
 
-def test_a_p95_of_too_few_answers_changes_no_alarm_and_says_so() -> None:
-    found = alarms(template())
-    assert found.pop("latency")["EvaluateLowSampleCountPercentile"] == "ignore"
-    assert "200 answers or more" in alarms(template())["latency"]["AlarmDescription"]
-    assert all("EvaluateLowSampleCountPercentile" not in each for each in found.values())
+@pytest.mark.parametrize(("answers", "seen"), [(9, 0), (10, 4e6), (500, 4e6)])
+def test_the_p95_of_a_few_answers_rings_no_alarm_and_that_is_said(answers: float, seen: float) -> None:
+    alarm = alarms(template())["latency"]
+    assert evaluated(alarm, latency=4e6, answers=answers) == seen
+    assert "10 answers or more" in alarm["AlarmDescription"]
 
 
 @pytest.mark.parametrize(
