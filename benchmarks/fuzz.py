@@ -74,16 +74,30 @@ def fault(case: Case, status: int, body: bytes) -> str | None:
     except ValueError:
         return f"answered {status} with a body that is not JSON"
     if status != 200:
-        missing = {"error", "code", "field", "retryable", "request_id"} - set(answer)
+        missing = _missing(answer)
         if missing:
             return f"answered {status} without {', '.join(sorted(missing))}"
-        return f"a valid body was refused: {answer['error']}" if case.valid and status < 500 else None
+        return f"a valid body was refused: {answer}" if case.valid and status < 500 else None
     results = answer["results"] if "results" in answer else [answer["result"]]
     for result in results:
         given = result["probabilities"]
         if not all(math.isfinite(one) and 0 <= one <= 1 for one in given) or abs(math.fsum(given) - 1) > 1e-9:
             return f"answered with probabilities {given[:5]}"
     return None
+
+
+def _missing(answer: Any) -> set[str]:
+    """What an error lacks of the shape of its dialect (contract 8, 4.3; the `error` object of the `openai` package)."""
+    if not isinstance(answer, dict):
+        return {"an object"}
+    match answer:
+        case {"detail": [*errors]}:
+            return {"loc", "msg", "type"} - set.intersection(*map(set, errors)) if errors else {"errors"}
+        case {"detail": detail}:
+            return {"error_type", "message"} - set(detail)
+        case {"error": {**error}}:
+            return {"message", "type", "code", "param"} - set(error)
+    return {"error", "code", "field", "retryable", "request_id"} - set(answer)
 
 
 def _send(port: int, case: Case) -> tuple[int, bytes]:
