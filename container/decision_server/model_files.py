@@ -145,6 +145,12 @@ def _weights(files: list[_File]) -> GgufFile:
         needed = "a whole model" if len(files) == 1 else f"part {number} of {len(files)}"
         if seen != needed:
             raise StartupFailure(f"model: {each.path} is {seen} by its header; {needed} is needed here")
+    if len(files) > 1 and [each.path for each in files] != _beside(files[0].path):
+        named = ", ".join(each.file for each in files)
+        raise StartupFailure(
+            f"model: the parts are named {named}; NAME-00001-of-{len(files):05}.gguf and so on are needed, since"
+            " llama.cpp finds them by these names and would read other files than were verified"
+        )
     lines = "".join(f"{each.sha256}  {each.file}\n" for each in files)
     sha256 = files[0].sha256 if len(files) == 1 else hashlib.sha256(lines.encode()).hexdigest()
     return GgufFile(path=files[0].path, file=files[0].file, bytes=sum(each.bytes for each in files), sha256=sha256)

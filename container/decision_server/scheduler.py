@@ -155,7 +155,15 @@ class Scheduler:
         self._store(job, Taken(value=score, queue_seconds=started - job.submitted_at))
 
     def _say(self, chat: Chat) -> None:
-        token = self._turns.step(chat, self._chats)
+        try:
+            token = self._turns.step(chat, self._chats)
+        except NotFinite as error:
+            with self._changed:
+                chat.spoiled = error
+                if (news := self._chats.pop(chat, None)) is not None:
+                    news.set()
+            self._turns.give_back(self._chats)
+            return
         if token is None:
             return
         with self._changed:
@@ -263,7 +271,7 @@ class Scheduler:
             news.clear()
             if work.arrived:
                 return work.fetch()
-            if isinstance(work, Job) and work.spoiled is not None:
+            if work.spoiled is not None:
                 raise EngineDied("the model gave numbers that are not finite on this request") from work.spoiled
             if work is self._culprit:
                 raise EngineDied("the engine failed on this request") from self._failure

@@ -34,6 +34,7 @@ class Work(Generic[T]):
     submitted_at: float
     deadline: float
     arrived: list[T] = field(default_factory=list)  # done, and not yet fetched by the caller's thread
+    spoiled: NotFinite | None = None  # why nothing more of it is done
 
     def fetch(self) -> list[T]:
         """What has arrived since the last time."""
@@ -49,7 +50,6 @@ class Job(Work[Taken[Score]]):
     costs: tuple[int, ...]  # predicted tokens to evaluate, a task each
     scored: int = 0
     overtaken: int = 0
-    spoiled: NotFinite | None = None  # why no more of its questions are scored
 
     @property
     def next_task(self) -> ScoringTask:

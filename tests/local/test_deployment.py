@@ -151,10 +151,11 @@ def test_an_endpoint_that_does_not_get_well_rolls_back_with_its_reason_on_the_sc
 def test_a_first_deployment_that_fails_leaves_the_log_that_says_why_until_the_endpoint_is_taken_out(
     created: App,
 ) -> None:
-    builds, endpoint, name = created.builds(), created.endpoint(), "decision-local-broken"
+    builds, name = created.builds(), "decision-local-broken"
     created.add("broken", engine={"n_ctx": 1048576})  # more than the model can
     with pytest.raises(CommandFailed):
         created.up()
+    endpoint = created.endpoint()  # beside the broken one, with whatever the test before left to be deployed
     assert created.stacks()[name] == "ROLLBACK_COMPLETE"
     logs = created.emulated.client("logs")
     group = f"/aws/sagemaker/Endpoints/{name}"

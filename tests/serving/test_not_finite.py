@@ -97,3 +97,21 @@ def test_a_model_that_is_broken_everywhere_proves_nothing_and_does_not_start(tmp
         assert not engine.reuse.copies
     with Server(SERVE, tmp_path / "log", {"DECISION_MODEL_PATH": str(path)}, wait=False) as server:
         assert server.process.wait(60) == 3
+
+
+@pytest.mark.parametrize("slots", ["1", "2"])
+def test_a_chat_that_is_not_finite_fails_alone_and_the_next_one_says_what_it_said_before(
+    model: tuple[Path, int], tmp_path: Path, slots: str
+) -> None:
+    settings = {"DECISION_MODEL_PATH": str(model[0]), "DECISION_CHAT_N_CTX": "512", "DECISION_CHAT_SLOTS": slots}
+
+    def say(text: str) -> dict[str, object]:
+        return {"messages": [{"role": "user", "content": text}], "temperature": 0, "max_tokens": 8}
+
+    with Server(SERVE, tmp_path / "log", settings) as server:
+        before = server.ask(say("hello")).json["choices"][0]["message"]["content"]
+        for _ in range(3):
+            spoiled = server.ask(say("clean " * 20 + "@" + " clean" * 20))
+            assert spoiled.status == 500
+            assert server.ask(say("hello")).json["choices"][0]["message"]["content"] == before
+        assert server.ping().status == 200

@@ -74,6 +74,13 @@ def _edit(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
     (folder / "manifest.json").write_text(json.dumps(manifest))
 
 
+def _renamed(folder: Path) -> None:
+    """A part that is verified under another name, and beside it one that nobody verified, where llama.cpp looks."""
+    (folder / NAMES[1]).rename(folder / "other.gguf")
+    (folder / NAMES[1]).write_bytes((folder / "other.gguf").read_bytes()[:-1] + b"x")
+    _edit(folder, lambda it: it["gguf"]["parts"][0].update(file="other.gguf"))
+
+
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
@@ -93,6 +100,7 @@ def _edit(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
             f"{NAMES[0]} is part 1 of 3 by its header; a whole model is needed here",
         ),
         (lambda folder: _edit(folder, lambda it: it["gguf"].update(parts={})), "parts is {}; a list is needed"),
+        (lambda folder: _renamed(folder), "the parts are named .*, other.gguf, .*; NAME-00001-of-00003.gguf and so on"),
         (
             lambda folder: _edit(folder, lambda it: it["gguf"]["parts"][0].update(file="../x.gguf")),
             r"gguf\.parts\[0\]\.file is '../x.gguf'; a plain file name",

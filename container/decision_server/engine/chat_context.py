@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from decision_server.engine.vocabulary import Vocabulary
 from decision_server.generation import ChatTask, Generation, Sampling, Token
 from decision_server.model_errors import EngineFailure, StartupFailure
+from decision_server.scoring import NotFinite
 
 # Rows of a prompt computed in one step: what a decision may have to wait for. So few cost little more than one row
 # does, because either reads all weights once.
@@ -27,7 +30,7 @@ class ChatContext:
         self._api = api
         self._vocabulary = vocabulary
         self.n_ctx = n_ctx
-        self.slots = slots
+        self._slots = slots
         self._n_vocab: int = api.llama_vocab_n_tokens(api.llama_model_get_vocab(model))
         parameters = api.llama_context_default_params()
         parameters.n_ctx = n_ctx * slots
@@ -50,13 +53,21 @@ class ChatContext:
         self._memory = api.llama_get_memory(self._handle)
         self._batch = api.llama_batch_init(PIECE, 0, 1)
         self._free = list(range(slots))
+        self._spoiled: set[int] = set()
+
+    @property
+    def slots(self) -> int:
+        """Chats that may run at once now."""
+        return self._slots - len(self._spoiled)
 
     def begin(self, task: ChatTask) -> Generation:
-        if not self._free:
+        sequence = next((one for one in self._free if one not in self._spoiled), None)
+        if sequence is None:
             raise EngineFailure(f"more than {self.slots} chats at once")
         if not 1 <= len(task.tokens) + task.max_tokens <= self.n_ctx:
             raise ValueError(f"{len(task.tokens)} + {task.max_tokens} tokens; {self.n_ctx} fit the context")
-        return _Generation(self, task, self._free.pop())
+        self._free.remove(sequence)
+        return _Generation(self, task, sequence)
 
     def close(self) -> None:
         if self._handle:
@@ -80,7 +91,14 @@ class ChatContext:
         if code != 0:
             raise EngineFailure(f"llama_decode returned {code} for a chat at position {position}")
 
-    def sample(self, chain: Any) -> int:
+    def sample(self, chain: Any, sequence: int) -> int:
+        """Raises NotFinite; the sequence is then of no use until all of them are over."""
+        row = self._api.llama_get_logits_ith(self._handle, -1)
+        if not row:
+            raise EngineFailure("llama_get_logits_ith returned no logits for a chat")
+        if not np.isfinite(np.ctypeslib.as_array(row, (self._n_vocab,))).all():
+            self._spoiled.add(sequence)
+            raise NotFinite("the logits of a chat are not finite")
         return int(self._api.llama_sampler_sample(chain, self._handle, -1))
 
     def sampler(self, sampling: Sampling) -> Any:
@@ -111,6 +129,10 @@ class ChatContext:
         if not self._api.llama_memory_seq_rm(self._memory, sequence, -1, -1):
             raise EngineFailure(f"llama_memory_seq_rm could not remove the chat in sequence {sequence}")
         self._free.append(sequence)
+        if self._spoiled and len(self._free) == self._slots:
+            # Numbers that are not finite would enter the sums of whoever comes next; only all of it can be overwritten.
+            self._api.llama_memory_clear(self._memory, True)
+            self._spoiled.clear()
 
 
 class _Generation:
@@ -129,7 +151,7 @@ class _Generation:
         self._position += len(piece)
         if self._ahead:
             return None
-        chosen = self._context.sample(self._chain)
+        chosen = self._context.sample(self._chain, self._sequence)
         self._ahead = (chosen,)
         return self._context.token(chosen)
 
