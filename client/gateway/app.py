@@ -120,9 +120,12 @@ def _headers(environ: WSGIEnvironment) -> Mapping[str, str]:
 
 
 def _check(request: Request, *, any_host: bool) -> None:
-    """A web page must not spend the credentials of who looks at it: it sends an Origin, or a name of its own for us."""
+    """A web page must not spend the credentials of who looks at it: it sends an Origin, or a name of its own for us,
+    and where it only embeds an address, the browser says from which site.
+    """
     host = urlsplit(f"//{request.headers.get('host', '')}").hostname
-    if "origin" in request.headers or not (any_host or host in ("127.0.0.1", "::1", "localhost")):
+    from_page = "origin" in request.headers or request.headers.get("sec-fetch-site", "none") != "none"
+    if from_page or not (any_host or host in ("127.0.0.1", "::1", "localhost")):
         raise Failure(
             "not_for_browsers", "a request with an Origin, or to another Host than loopback; none is passed on"
         )

@@ -235,7 +235,10 @@ def test_other_routes_and_methods_are_refused_and_ping_asks_nobody(whole: Way) -
     assert not whole.runtime.asked
 
 
-@pytest.mark.parametrize("headers", [{"Origin": "https://example.com"}, {"Host": "rebound.example.com"}])
+@pytest.mark.parametrize(
+    "headers",
+    [{"Origin": "https://example.com"}, {"Host": "rebound.example.com"}, {"Sec-Fetch-Site": "cross-site"}],
+)
 def test_a_web_page_cannot_spend_the_caller_s_credentials(whole: Way, headers: dict[str, str]) -> None:
     assert whole.post("/invocations", {"decision": decision()}, headers).json["code"] == "not_for_browsers"
     assert not whole.runtime.asked
