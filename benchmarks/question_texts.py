@@ -17,10 +17,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from benchmarks.labelled import Labelled
-from benchmarks.readouts import SERVED, Study, table
-from decision_server import model_files, threads
+from benchmarks.readouts import SERVED, Study, loaded, table
 from decision_server.decisions import Decision, Option
-from decision_server.engine import LlamaEngine
 
 FILES = tuple(Path(__file__).with_name(name) for name in ("readout_tasks.jsonl", "question_tasks.jsonl"))
 Texts: TypeAlias = Callable[[str, str], str]  # an option's name and meaning → what the model reads
@@ -43,21 +41,12 @@ def main(arguments: Sequence[str]) -> int:
     rows = [json.loads(line) for path in options.questions for line in path.read_text("utf-8").splitlines()]
     asked = Counter(row["question"]["type"] for row in rows)
     counts: dict[str, Counter[str]] = {}
-    engine = LlamaEngine.load(
-        model_files.find(options.model).gguf.path,
-        n_ctx=None,
-        n_threads=threads.choose(None).n_threads,
-        n_gpu_layers=0,
-        prefix_streams=8,
-    )
-    try:
+    with loaded(options.model) as engine:
         study = Study(engine)
         for name, texts in VARIANTS.items():
             questions = [_labelled(row, texts) for row in rows]
             for readout, version in SERVED:
                 counts[f"{name}; {readout}, {version}"] = study.served(questions, readout, version)
-    finally:
-        engine.close()
     print(table(counts, asked))
     return 0
 

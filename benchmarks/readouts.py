@@ -14,6 +14,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -156,26 +157,33 @@ def main(arguments: Sequence[str]) -> int:
     questions = read_labelled(options.questions)
     asked = Counter(one.kind for one in questions)
     counts: dict[str, Counter[str]] = {}
-    engine = LlamaEngine.load(
-        model_files.find(options.model).gguf.path,
-        n_ctx=None,
-        n_threads=threads.choose(None).n_threads,
-        n_gpu_layers=0,
-        prefix_streams=8,
-    )
-    try:
+    with loaded(options.model) as engine:
         wordings = (SERVED_WORDING, *(OTHER_WORDINGS if options.wordings else ()))
         study = Study(engine, wordings)
         for readout, version in SERVED:
             counts[f"{readout}, {version}"] = study.served(questions, readout, version)
         for wording in wordings:
             counts |= study.variants(questions, wording)
-    finally:
-        engine.close()
     print(table(counts, asked))
     if options.json is not None:
         options.json.write_text(json.dumps({"asked": asked, "right": counts}, indent=2) + "\n", encoding="utf-8")
     return 0
+
+
+@contextmanager
+def loaded(model: Path) -> Iterator[LlamaEngine]:
+    """The engine as the server would load it, closed in the end."""
+    engine = LlamaEngine.load(
+        model_files.find(model).gguf.path,
+        n_ctx=None,
+        n_threads=threads.choose(None).n_threads,
+        n_gpu_layers=0,
+        prefix_streams=8,
+    )
+    try:
+        yield engine
+    finally:
+        engine.close()
 
 
 def table(counts: dict[str, Counter[str]], asked: Counter[str]) -> str:

@@ -158,10 +158,7 @@ class Scheduler:
         try:
             token = self._turns.step(chat, self._chats)
         except NotFinite as error:
-            with self._changed:
-                chat.spoiled = error
-                if (news := self._chats.pop(chat, None)) is not None:
-                    news.set()
+            self._spoil(chat, error)
             self._turns.give_back(self._chats)
             return
         if token is None:
@@ -183,12 +180,13 @@ class Scheduler:
         with self._changed:
             self._running = None
 
-    def _spoil(self, job: Job, error: NotFinite) -> None:
+    def _spoil(self, work: Job | Chat, error: NotFinite) -> None:
         """This request is over; others go on."""
         with self._changed:
             self._running = None
-            job.spoiled = error
-            if (news := self._jobs.pop(job, None)) is not None:
+            work.spoiled = error
+            news = self._jobs.pop(work, None) if isinstance(work, Job) else self._chats.pop(work, None)
+            if news is not None:
                 news.set()
 
     def _store(self, job: Job, taken: Taken[Score]) -> None:

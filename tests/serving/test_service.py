@@ -16,25 +16,14 @@ from decision_server.metrics import Metrics
 from decision_server.model_errors import ContextOverflow, UnknownChoice
 from decision_server.plans import Letters
 from decision_server.preparation import Prepared
-from decision_server.results import Gguf, Model
 from decision_server.scheduler import Scheduler
 from decision_server.scoring import ScoringTask
 from decision_server.service import DecisionService
 from decision_server.wire.asked import Asked
 from decision_server.wire.decision_bodies import OneDecision, SeveralDecisions
 from tests.serving.fake_engine import FakeEngine
+from tests.serving.results import MODEL
 
-MODEL = Model(
-    name="m",
-    gguf=Gguf(file="m.gguf", bytes=1, sha256="0" * 64),
-    repo=None,
-    revision=None,
-    llama_cpp="fake",
-    n_ctx=64,
-    n_threads=1,
-    n_gpu_layers=0,
-    prefix_reuse="none",
-)
 HEAD = 4  # the fake prompt's fixed head, in tokens
 
 

@@ -27,7 +27,7 @@ from decision_server.scoring import ScoringTask
 from decision_server.service import DecisionService
 from decision_server.wire.decision_bodies import SeveralDecisions
 from tests.serving.fake_engine import N_VOCAB, FakeEngine
-from tests.serving.test_service import MODEL
+from tests.serving.results import MODEL
 
 HEAD, NO_EVIDENCE, PADDING = 1, 2, 3
 X, Y = 30, 31  # the options' texts, or their labels
