@@ -9,6 +9,7 @@ either. Prints one JSON object; ratios are of medians, and of rounds that take t
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import subprocess
@@ -42,7 +43,9 @@ if folder := os.environ.get("BENCH_TOKENIZER"):
 
 
 def main(arguments: list[str]) -> int:
-    rounds = int(arguments[0]) if arguments else 5
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.image", description=__doc__.splitlines()[0])
+    parser.add_argument("rounds", type=int, nargs="?", default=5, choices=range(1, 101), metavar="ROUNDS")
+    rounds: int = parser.parse_args(arguments).rounds
     cache = Cache(folder=ROOT / ".cache")
     ours = venv_runtime.make(ROOT / "container/requirements.txt", cache=cache, say=_say)
     theirs = venv_runtime.make(ROOT / "benchmarks/requirements-transformers.txt", cache=cache, say=_say)
