@@ -129,7 +129,8 @@ def _allowed(error: MethodNotAllowed) -> str:
 
 def _of_http(error: HTTPException) -> Refusal:
     if error.code == 404:
-        routes = ", ".join(["GET /ping", *(f"POST {path}" for path in ROUTES), "GET /v1/models", "GET /metrics"])
+        posts = (f"POST {path}" for path in ROUTES)
+        routes = ", ".join(["GET /ping", *posts, "GET /v1/models", f"GET {OPENAPI_PATH}", "GET /metrics"])
         return Refusal("not_found", f"no route {request.path[:200]!r}; there are {routes}")
     if isinstance(error, MethodNotAllowed):
         message = f"{request.method} {request.path}: not allowed; use {_allowed(error)}"
