@@ -26,6 +26,7 @@ from tests.local.conftest import Hosted
 from tests.local.test_runtime_front import Somewhere
 from tests.serving.server import SERVE, Server
 
+BODY = b"{}"
 SCOPE = Scope(account="123456789012", region="us-east-1")
 
 
@@ -73,7 +74,9 @@ def container(speak: Callable[[socket.socket], None]) -> Iterator[int]:
     def serve() -> None:
         connection, _ = server.accept()
         with connection:
-            connection.recv(65536)
+            request = b""
+            while not request.endswith(BODY):  # head and body may come apart
+                request += connection.recv(65536)
             connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
             speak(connection)
 
@@ -87,7 +90,7 @@ def container(speak: Callable[[socket.socket], None]) -> Iterator[int]:
 def invoke(port: int, **limits: float) -> Streamed:
     record = EndpointRecord(name="e", arn="arn", config_name="c", created=0.0, modified=0.0, status="InService")
     fleet = {"AllTraffic": cast(Container, Somewhere(port))}
-    return response_stream.invoke(SCOPE, "e", {}, b"{}", find=lambda name: (record, fleet), **limits)
+    return response_stream.invoke(SCOPE, "e", {}, BODY, find=lambda name: (record, fleet), **limits)
 
 
 def told(parts: Iterator[bytes]) -> list[tuple[str, bytes]]:
