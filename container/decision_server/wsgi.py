@@ -9,8 +9,9 @@ import os
 from importlib import import_module
 
 from decision_server import config as settings
-from decision_server import opening
+from decision_server import heap, opening
 
+heap.give_back_large_blocks()
 opening.begin(settings.load(os.environ))
 
 import_module("decision_server.engine")  # first of all: it is what loading waits for
