@@ -1,4 +1,4 @@
-"""The command line: `python -m model_packaging build|quantize|verify|publish|result|requirements`.
+"""The command line: `python -m model_packaging build|quantize|recalibrate|verify|publish|result|requirements`.
 
 Standard output carries one line for programs; progress and the one line of an error go to standard error. Exit status:
 0 done, 1 the surroundings failed (trying again may help), 2 the input is wrong.
@@ -63,6 +63,22 @@ def _quantize(arguments: argparse.Namespace) -> str:
 
     made = requantize(arguments.source, to=arguments.to, imatrix=arguments.imatrix, target=arguments.output)
     return json.dumps({"event": "quantized", "file": str(arguments.output), **asdict(made)})
+
+
+def _recalibrate(arguments: argparse.Namespace) -> str:
+    from .manifest import manifest_json
+    from .recalibrate import recalibrate
+
+    archive, manifest = recalibrate(arguments.archive, arguments.calibration, arguments.output)
+    return json.dumps(
+        {
+            "event": "recalibrated",
+            "archive": str(archive.path),
+            "sha256": archive.sha256,
+            "bytes": archive.bytes,
+            "manifest": manifest_json(manifest),
+        }
+    )
 
 
 def _verify(arguments: argparse.Namespace) -> str:
@@ -143,6 +159,12 @@ def _parser() -> argparse.ArgumentParser:
     quantize.add_argument("--imatrix", type=Path, metavar="FILE", help="an importance matrix, GGUF or .dat")
     quantize.add_argument("--output", type=Path, required=True, metavar="FILE", help="the GGUF to write, not there yet")
     quantize.set_defaults(run=_quantize)
+
+    recalibrate = commands.add_parser("recalibrate", help="write an archive anew with a calibration in it")
+    recalibrate.add_argument("archive", type=Path, help="model.tar.gz or a folder it was unpacked into")
+    recalibrate.add_argument("calibration", type=Path, help="calibration.json, as `python -m client calibrate` fits it")
+    recalibrate.add_argument("--output", type=Path, required=True, metavar="FILE", help="the archive, not there yet")
+    recalibrate.set_defaults(run=_recalibrate)
 
     verify = commands.add_parser("verify", help="check an archive, or a folder it was unpacked into, byte for byte")
     verify.add_argument("archive", type=Path, help="model.tar.gz or a folder")
