@@ -9,10 +9,11 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from client.gateway.exchange import EVENT_STREAM, JSON, Answer, Request, Streamed, Upstream, Whole
-from client.gateway.failures import Failure, StreamCut, as_answer, as_event
+from client.gateway.failure_bodies import as_answer, as_event
 from client.gateway.in_flight import InFlight
-from client.gateway.retrying import Clock, answered
+from client.transport.exchange import EVENT_STREAM, JSON, Answer, Request, Streamed, Upstream, Whole
+from client.transport.failures import Failure, StreamCut
+from client.transport.retrying import Clock, answered
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment

@@ -15,12 +15,13 @@ from botocore.exceptions import BotoCoreError
 
 from client.errors import ANSWERED, Refused
 from client.gateway.app import Gateway
-from client.gateway.exchange import Request, Upstream, Whole, json_object
-from client.gateway.failures import Failure
+from client.gateway.content_encoding import Decoding
 from client.gateway.in_flight import InFlight
-from client.gateway.plain_server import PlainServer
-from client.gateway.sagemaker import SageMakerEndpoint
 from client.gateway.server import THREADS, Server
+from client.transport.exchange import Request, Upstream, Whole, json_object
+from client.transport.failures import Failure
+from client.transport.plain_server import PlainServer
+from client.transport.sagemaker import SageMakerEndpoint
 
 LOOPBACK = ("127.0.0.1", "::1")
 FIRST_LOOK_SECONDS = 10.0
@@ -69,7 +70,7 @@ def _upstream(options: argparse.Namespace) -> Upstream:
         raise Refused("no AWS region. Remedy: --region REGION, or set AWS_DEFAULT_REGION or a profile")
     if credentials is None:
         raise Refused("no AWS credentials. Remedy: set AWS_PROFILE, or sign in with `aws sso login` or `aws configure`")
-    return SageMakerEndpoint(session, options.endpoint_name, connections=THREADS)
+    return Decoding(SageMakerEndpoint(session, options.endpoint_name, connections=THREADS))
 
 
 def _look(upstream: Upstream, say: Say) -> None:
@@ -79,13 +80,16 @@ def _look(upstream: Upstream, say: Say) -> None:
             Request(method="GET", route="/v1/models", body=b"", headers={}), timeout=FIRST_LOOK_SECONDS
         )
     except Failure as failure:
-        if not failure.again and failure.code != "deadline_exceeded":
+        if failure.tries is not None and failure.code != "deadline_exceeded":
             raise Refused(failure.message) from failure
         say(f"warning: {failure.message}")
         return
     listed = json_object(answer.body).get("data") if isinstance(answer, Whole) else None
-    if isinstance(listed, list):
-        say(f"{upstream.name} serves {', '.join(str(each['id']) for each in listed)}")
+    names = (
+        [each["id"] for each in listed if isinstance(each, dict) and "id" in each] if isinstance(listed, list) else []
+    )
+    if names:
+        say(f"{upstream.name} serves {', '.join(map(str, names))}")
     else:
         say(f"warning: {upstream.name} does not list its models; it may be another server than this project's")
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from client.gateway.exchange import Answer, Request, Whole
-from client.gateway.failures import Failure
-from client.gateway.retrying import CAP_SECONDS, FIRST_SECONDS, Clock, answered
+from client.transport.exchange import Answer, Request, Whole
+from client.transport.failures import Failure
+from client.transport.retrying import CAP_SECONDS, FIRST_SECONDS, Clock, answered
 
 REQUEST = Request(method="POST", route="/v1/decisions", body=b"{}", headers={})
 GOOD = Whole(status=200, body=b"good")

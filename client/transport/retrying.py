@@ -1,5 +1,7 @@
 """Asking again while the caller still waits: capped exponential pauses with full jitter, on top of what the server asks
 for. Knows no HTTP.
+
+What may have been worked on is asked again only where the server's own answer says that a later try can succeed.
 """
 
 from __future__ import annotations
@@ -9,8 +11,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from client.gateway.exchange import Answer, Request, Streamed, Upstream, Whole, json_object
-from client.gateway.failures import Failure
+from client.transport.exchange import Answer, Request, Streamed, Upstream, Whole, json_object
+from client.transport.failures import Failure
 
 FIRST_SECONDS, CAP_SECONDS = 0.25, 8.0
 _AGAIN = frozenset({429, 503})
@@ -31,18 +33,20 @@ def answered(
     """The answer and how often was asked. Raises Failure. gone: whether the caller has hung up."""
     tries = 0
     while True:
-        tries += 1
         left = deadline - clock.now()
         if left <= 0:
             raise Failure("deadline_exceeded", f"the deadline came before the request could be sent to {upstream.name}")
+        tries += 1
         outcome = _asked(upstream, request, left)
-        if isinstance(outcome, Streamed) or not _may_change(outcome):
+        if isinstance(outcome, Streamed) or not _may_change(outcome, tries):
             return _told(outcome), tries
         least = retry_after(outcome)
         pause = least + clock.jitter(min(CAP_SECONDS, FIRST_SECONDS * 2 ** (tries - 1)))
         if gone() or clock.now() + pause >= deadline:
             return _told(_given_up(outcome, least)), tries
         clock.sleep(pause)
+        if gone():
+            return _told(_given_up(outcome, least)), tries
 
 
 def retry_after(outcome: Whole | Failure) -> float:
@@ -65,8 +69,10 @@ def _asked(upstream: Upstream, request: Request, timeout: float) -> Answer | Fai
         return failure
 
 
-def _may_change(outcome: Whole | Failure) -> bool:
-    return outcome.again if isinstance(outcome, Failure) else outcome.status in _AGAIN
+def _may_change(outcome: Whole | Failure, tries: int) -> bool:
+    if isinstance(outcome, Failure):
+        return outcome.tries is None or tries < outcome.tries
+    return outcome.status in _AGAIN and json_object(outcome.body).get("retryable") is not False
 
 
 def _told(outcome: Answer | Failure) -> Answer:

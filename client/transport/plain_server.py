@@ -7,17 +7,20 @@ from collections.abc import Iterator
 import urllib3
 from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError, ReadTimeoutError
 
-from client.gateway.exchange import Answer, Request, Streamed, Whole
-from client.gateway.failures import Failure, StreamCut
+from client.transport.exchange import Answer, Request, Streamed, Whole
+from client.transport.failures import Failure, StreamCut
 
 _ASKED = ("content-type", "accept", "content-encoding", "authorization", "x-amzn-sagemaker-custom-attributes")
 _TOLD = ("Content-Type", "X-Request-Id", "Retry-After", "X-Should-Retry", "WWW-Authenticate")
 
 
 class PlainServer:
-    def __init__(self, url: str, *, connections: int) -> None:
+    """api_key: of the server's own (DECISION_API_KEY), for requests that bring none."""
+
+    def __init__(self, url: str, *, connections: int, api_key: str | None = None) -> None:
         self._url = url.rstrip("/")
         self._pool = urllib3.PoolManager(maxsize=connections, retries=False)
+        self._own = {} if api_key is None else {"authorization": f"Bearer {api_key}"}
 
     @property
     def name(self) -> str:
@@ -29,7 +32,7 @@ class PlainServer:
                 request.method,
                 self._url + request.route,
                 body=request.body or None,
-                headers={name: request.headers[name] for name in _ASKED if name in request.headers},
+                headers=self._own | {name: request.headers[name] for name in _ASKED if name in request.headers},
                 timeout=urllib3.Timeout(connect=min(5.0, timeout), read=timeout),
                 preload_content=False,
                 redirect=False,
@@ -41,9 +44,12 @@ class PlainServer:
         except ReadTimeoutError as error:
             raise Failure("deadline_exceeded", f"{self._url}: no answer within {timeout:.1f} s") from error
         except (NewConnectionError, ConnectTimeoutError) as error:
-            raise Failure("unreachable", f"{self._url}: nobody listens there: {error}") from error
+            raise Failure("not_connected", f"{self._url}: nobody listens there: {error}") from error
         except HTTPError as error:
             raise Failure("unreachable", f"{self._url}: the connection broke: {error}") from error
+
+    def close(self) -> None:
+        self._pool.clear()
 
 
 def _parts(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:

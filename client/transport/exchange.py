@@ -1,4 +1,4 @@
-"""What passes through the gateway: a request, and its answer as a whole or as a stream. Values only."""
+"""What passes between a caller and a server: a request, and its answer as a whole or as a stream. Values only."""
 
 from __future__ import annotations
 
@@ -60,6 +60,9 @@ class Upstream(Protocol):
 
     def send(self, request: Request, *, timeout: float) -> Answer:
         """One try, in `timeout` seconds to the answer's beginning. Raises Failure where the server gave none."""
+
+    def close(self) -> None:
+        """Gives up its connections. Nothing is sent afterwards."""
 
 
 def json_object(body: bytes) -> Mapping[str, object]:
