@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import tarfile
+import gzip
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from .integrity import HashingReader
+from .tar_members import tar_members
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,8 +23,7 @@ def each_member(archive: Path, names: Collection[str]) -> Iterator[Member]:
     """Those of `names` that the archive holds, in its order."""
     if not names:
         return
-    with tarfile.open(archive, "r|gz") as tar:
-        for info in tar:
-            content = tar.extractfile(info) if info.name in names else None
-            if content is not None:
-                yield Member(name=info.name, stream=HashingReader(content))
+    with gzip.open(archive) as unpacked:
+        for member in tar_members(unpacked, where=str(archive)):
+            if member.name in names:
+                yield Member(name=member.name, stream=HashingReader(member.content))

@@ -18,11 +18,17 @@ def say(text: str) -> None:
 def progress(label: str, total: int, *, done: int = 0, unit: str = "B") -> Iterator[Callable[[int], None]]:
     """Yields a function to call with each further amount. total and done in `unit`: "B" or a counted thing."""
     if sys.stderr.isatty():
-        from tqdm import tqdm  # type: ignore[import-untyped] # publishes no types
+        from tqdm import tqdm  # type: ignore[import-untyped,unused-ignore] # the package itself publishes no types
 
-        scaled = {"unit_scale": True, "unit_divisor": 1024} if unit == "B" else {}
-        with tqdm(total=total, initial=done, desc=label, unit=unit, file=sys.stderr, leave=False, **scaled) as bar:
-            yield bar.update
+        with tqdm(
+            total=total, initial=done, desc=label, unit=unit, unit_scale=unit == "B", unit_divisor=1024,
+            file=sys.stderr, leave=False,
+        ) as bar:  # fmt: skip
+
+            def advance(amount: int) -> None:
+                bar.update(amount)
+
+            yield advance
         return
     lines = _Lines(label, total, done, unit)
     yield lines.advance

@@ -7,8 +7,6 @@ paths are refused by kind and by name before their bytes count.
 from __future__ import annotations
 
 import gzip
-import io
-import tarfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,10 +18,11 @@ from .archive import archive_of
 from .errors import PackagingError
 from .gguf_header import GgufHeader, GgufPart, read_part, whole
 from .gguf_stream import Readable
-from .integrity import CHUNK, HashingReader
+from .integrity import HashingReader
 from .manifest import MANIFEST_NAME, MAX_MANIFEST_BYTES, Manifest, listed_files, parse_manifest
 from .progress import progress
 from .sources import require_plain_name
+from .tar_members import tar_members
 
 _MOST_MEMBERS = 128  # manifest, parts of the weights, calibration, files of the tokenizer
 _MAX_OTHER_BYTES = 64 << 20  # of what is neither manifest nor weights
@@ -64,23 +63,14 @@ def verify(path: Path) -> Verified:
 def _read_archive(raw: HashingReader, where: str) -> dict[str, _Member]:
     members: dict[str, _Member] = {}
     with _damage_named(where), gzip.GzipFile(fileobj=cast(BinaryIO, raw)) as unpacked:
-        with tarfile.open(fileobj=unpacked, mode="r|", bufsize=tarfile.RECORDSIZE) as tar:
-            for member in tar:
-                require_plain_name(member.name, where=f"{where}: member")
-                if member.issparse():
-                    raise PackagingError(f"{where}: member {member.name!r} is sparse: it unpacks to more than it holds")
-                if not member.isreg():
-                    raise PackagingError(
-                        f"{where}: member {member.name!r} is no regular file but tar type {member.type!r}"
-                    )
-                _require_room(members, member.name, where)
-                content = tar.extractfile(member)
-                if content is None:
-                    raise PackagingError(f"{where}: member {member.name!r} has no content")
-                members[member.name] = _read_member(content, member.name, member.size, where)
-        while rest := unpacked.read(CHUNK):  # also lets gzip check its checksum over everything
-            if rest.strip(b"\x00"):
-                raise PackagingError(f"{where}: bytes follow the end of the archive")
+        for member in tar_members(unpacked, where=where):
+            require_plain_name(member.name, where=f"{where}: member")
+            if member.sparse:
+                raise PackagingError(f"{where}: member {member.name!r} is sparse: it unpacks to more than it holds")
+            if not member.is_regular:
+                raise PackagingError(f"{where}: member {member.name!r} is no regular file but tar type {member.kind!r}")
+            _require_room(members, member.name, where)
+            members[member.name] = _read_member(member.content, member.name, member.size, where)
     return members
 
 
@@ -147,8 +137,8 @@ def _names(names: set[str] | dict[str, _Member]) -> str:
 
 @contextmanager
 def _damage_named(where: str) -> Iterator[None]:
-    """gzip and tarfile say what is damaged in exceptions of their own; ours also says of which file."""
+    """gzip says what is damaged in exceptions of its own; ours also says of which file."""
     try:
         yield
-    except (gzip.BadGzipFile, tarfile.TarError, EOFError, zlib.error, io.UnsupportedOperation) as error:
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise PackagingError(f"{where}: damaged or not a .tar.gz: {error}") from error

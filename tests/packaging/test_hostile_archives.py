@@ -7,6 +7,7 @@ import hashlib
 import io
 import tarfile
 import tracemalloc
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from model_packaging.errors import PackagingError
+from model_packaging.tar_members import TarMember, tar_members
 from model_packaging.verify import verify
 from tests.packaging.conftest import Declare, run_cli
 
@@ -122,6 +124,95 @@ def test_zeros_that_unpack_a_thousandfold_cost_no_memory(tmp_path: Path) -> None
         assert tracemalloc.get_traced_memory()[1] < 32 << 20
     finally:
         tracemalloc.stop()
+
+
+_EXTENDED = [
+    tarfile.XHDTYPE,
+    tarfile.XGLTYPE,
+    tarfile.SOLARIS_XHDTYPE,
+    tarfile.GNUTYPE_LONGNAME,
+    tarfile.GNUTYPE_LONGLINK,
+]
+
+
+def _extended(content: bytes, kind: bytes = tarfile.XHDTYPE) -> bytes:
+    return _header("extended", size=len(content), kind=kind) + content + bytes(-len(content) % _BLOCK)
+
+
+@pytest.mark.parametrize("kind", _EXTENDED)
+def test_an_extended_header_of_a_gigabyte_is_refused_before_it_is_read(tmp_path: Path, kind: bytes) -> None:
+    path = tmp_path / "bomb.tar.gz"
+    with gzip.open(path, "wb", 1) as out:
+        out.write(_header("extended", size=1 << 30, kind=kind))
+        for _ in range(64):
+            out.write(b"a" * (1 << 20))
+    tracemalloc.start()
+    try:
+        with pytest.raises(PackagingError, match="an extended header of 1073741824 bytes; 65536 allowed"):
+            verify(path)
+        assert tracemalloc.get_traced_memory()[1] < 4 << 20
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("kind", _EXTENDED)
+def test_a_chain_of_extended_headers_is_refused(tmp_path: Path, plain: bytes, kind: bytes) -> None:
+    assert "more than 4 extended headers" in _refused(tmp_path, _extended(b"", kind) * 5000 + plain)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"14 size=abcde\n",
+        b"13 size=-512\n",
+        b"11 size= 12\n",
+        b"5010 size=" + b"9" * 4999 + b"\n",
+        b"28 size=99999999999999999999\n",
+        b"999999 size=1\n",
+        b"9" * 5000 + b" size=1\n",
+        b"0 size=1\n",
+        b"3 size=1\n",
+        b"no record",
+        b"10 path=a\n 9 path=b\n",
+        b"11 path=abc",
+        b"2000 path=" + b"a" * 1989 + b"\n",
+    ],
+)
+def test_an_extended_header_that_says_what_cannot_be_is_one_error(tmp_path: Path, plain: bytes, content: bytes) -> None:
+    assert "x.tar.gz: damaged or not a .tar.gz: " in _refused(tmp_path, _extended(content) + plain)
+
+
+@pytest.mark.parametrize("record", [b"10 path=a\n", b"9 size=1\n", b"22 GNU.sparse.major=1\n"])
+def test_a_header_for_all_members_may_not_name_or_measure_them(tmp_path: Path, plain: bytes, record: bytes) -> None:
+    assert "gives all members the same" in _refused(tmp_path, _extended(record, tarfile.XGLTYPE) + plain)
+
+
+def test_extended_headers_of_other_tools_change_nothing(tmp_path: Path, plain: bytes) -> None:
+    path = tmp_path / "x.tar.gz"
+    harmless = _extended(b"17 comment=hello\n", tarfile.XGLTYPE) + _extended(b"20 mtime=1700000000\n")
+    path.write_bytes(gzip.compress(harmless + plain, 1))
+    assert verify(path).manifest.name == "tiny"
+
+
+def test_a_size_that_only_an_extended_header_can_say_is_the_one_that_counts() -> None:
+    content = bytes(range(200)) * 3
+    tar = _extended(b"12 size=600\n") + _header("big", size=7) + content + bytes(-len(content) % _BLOCK)
+    (member,) = [(each.name, each.size, each.content.read(10_000)) for each in _members(tar + _header("next"))][:1]
+    assert member == ("big", 600, content)
+    assert [each.name for each in _members(tar + _header("next"))] == ["big", "next"]  # also where it is not read
+
+
+def _members(tar: bytes) -> Iterator[TarMember]:
+    return tar_members(io.BytesIO(tar + bytes(2 * _BLOCK)), where="x.tar.gz")
+
+
+def test_an_archive_without_its_end_mark_is_damage(tmp_path: Path, plain: bytes) -> None:
+    body = plain.rstrip(b"\0")
+    assert "it ends within a header" in _refused(tmp_path, body + bytes(-len(body) % _BLOCK))
+
+
+def test_zeros_without_end_after_the_end_are_refused(tmp_path: Path, plain: bytes) -> None:
+    assert "zeros follow the end of the archive" in _refused(tmp_path, plain + bytes(3 << 20))
 
 
 def test_more_members_than_any_model_has_are_refused(tmp_path: Path) -> None:
