@@ -12,7 +12,8 @@ from typing import Any
 from client.json_lines import BadLine, check_value, read_object, type_name
 
 REQUIRED = ("id", "state", "question", "options")
-OPTIONAL = ("readout", "prompt_version")
+CHOSEN = ("readout", "prompt_version")
+OPTIONAL = (*CHOSEN, "abstain_below")
 MIN_OPTIONS, MAX_OPTIONS = 2, 255
 
 
@@ -39,8 +40,10 @@ def check_decision(decision: object, place: str) -> None:
     if not isinstance(decision, dict):
         raise BadLine(f"{type_name(decision)}; an object is needed", field=place)
     _fields(decision, place, required=REQUIRED, optional=OPTIONAL)
-    for name in ("id", "question", *(name for name in OPTIONAL if name in decision)):
+    for name in ("id", "question", *(name for name in CHOSEN if name in decision)):
         _text(decision[name], f"{place}.{name}")
+    if "abstain_below" in decision:
+        _threshold(decision["abstain_below"], f"{place}.abstain_below")
     state = decision["state"]
     if not isinstance(state, (str, dict, list)):
         raise BadLine(f"{type_name(state)}; a string, an object or a list is needed", field=f"{place}.state")
@@ -82,6 +85,13 @@ def _text(value: object, place: str) -> None:
         raise BadLine(f"{type_name(value)}; a string is needed", field=place)
     if not value:
         raise BadLine("empty; a text is needed", field=place)
+
+
+def _threshold(value: object, place: str) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise BadLine(f"{type_name(value)}; a number is needed", field=place)
+    if not 0 < value <= 1:
+        raise BadLine(f"{json.dumps(value)[:60]}; more than 0 and at most 1 allowed", field=place)
 
 
 def _join(place: str, name: str) -> str:

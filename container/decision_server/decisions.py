@@ -31,6 +31,7 @@ class Option:
 class Decision:
     """One question about one state, validated: 2 to 255 options with unique ids, `state` and `question` not empty.
 
+    abstain_below: its answer says whether the largest probability is less than this; None where that was not asked.
     `readout` and `prompt_version` are None where the caller leaves them to the server's settings. `question_type` says
     which temperature of a calibration it gets (calibration.py).
     """
@@ -42,6 +43,7 @@ class Decision:
     readout: str | None = None
     prompt_version: str | None = None
     question_type: str = "choice"
+    abstain_below: float | None = None
 
     def in_order(self, order: Sequence[int]) -> Decision:
         """The same decision with its options in another order. order: each option's index, once."""

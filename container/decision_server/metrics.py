@@ -87,6 +87,11 @@ class Metrics:
             "Answers with less than half of the probability on the labels",
             registry=registry,
         )
+        self._abstained = Counter(
+            "decision_abstentions",
+            "Answers whose largest probability is less than their decision's abstain_below",
+            registry=registry,
+        )
         self._chat_prompt = Counter("decision_chat_prompt_tokens", "Tokens of chats' prompts", registry=registry)
         self._chat_said = Counter("decision_chat_answer_tokens", "Tokens written for chats", registry=registry)
         self._ready = Gauge("decision_ready", "1 while decisions are answered", registry=registry)
@@ -136,9 +141,10 @@ class Metrics:
         self._requests.labels(status=str(status), code=code).inc()
         self._request_seconds.observe(seconds)
 
-    def decided(self, decisions: int, low_mass: int) -> None:
+    def decided(self, decisions: int, low_mass: int, abstained: int) -> None:
         self._decisions.inc(decisions)
         self._low_mass.inc(low_mass)
+        self._abstained.inc(abstained)
 
     def said(self, prompt_tokens: int, answer_tokens: int) -> None:
         self._chat_prompt.inc(prompt_tokens)

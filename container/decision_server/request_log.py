@@ -58,6 +58,7 @@ def answer_facts(results: Sequence[Result], timing: BatchTiming) -> dict[str, ob
     """confidence, confidence_min: the highest probability of each decision, their mean and the least of them.
 
     allowed_token_mass: its mean over the decisions read from labels. rotation_spread: the widest, where there is one.
+    abstained: how many did, where any decision said below what.
     """
     highest = [max(result.probabilities) for result in results]
     masses = [result.allowed_token_mass for result in results if result.readout != LIKELIHOOD]
@@ -75,6 +76,8 @@ def answer_facts(results: Sequence[Result], timing: BatchTiming) -> dict[str, ob
     }
     if masses:
         facts["allowed_token_mass"] = round(_mean(masses), _DIGITS)
+    if thresholds := [result.abstained for result in results if result.abstained is not None]:
+        facts["abstained"] = sum(thresholds)
     if spreads:
         facts["rotation_spread"] = round(max(spreads), _DIGITS)
     return facts

@@ -55,7 +55,7 @@ class Timing:
 class Result:
     """One decision's answer, in the order of its request's options. Fields stand in the contract's order.
 
-    rotation_spread: written only where the readout has one.
+    rotation_spread: written only where the readout has one. abstained: only where the decision said below what.
     """
 
     id: str
@@ -75,6 +75,7 @@ class Result:
     model: Model
     timing: Timing
     rotation_spread: float | None = None
+    abstained: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -105,7 +105,9 @@ class DecisionService:
             self._result(one, [item for item in scored if item.entry.owner == owner], baselines, total)
             for owner, one in enumerate(asked)
         ]
-        self._metrics.decided(len(results), sum(_has_low_mass(result) for result in results))
+        self._metrics.decided(
+            len(results), sum(map(_has_low_mass, results)), sum(result.abstained is True for result in results)
+        )
         spent = batch_timing(scored, encode, total)
         return LoggedAnswer(body=request.answer(results, spent), facts=answer_facts(results, spent))
 
@@ -172,6 +174,7 @@ class DecisionService:
             model=self._model,
             timing=timing(scored, asked.encode_seconds, total_seconds),
             rotation_spread=read.rotation_spread,
+            abstained=_abstained(asked.decision, read.probabilities),
         )
 
     def _calibration_of(self, asked: _Asked) -> CalibrationUsed:
@@ -183,6 +186,11 @@ class DecisionService:
         if temperature is None:
             return _NOT_CALIBRATED
         return CalibrationUsed(status="applied", version=calibration.version, temperature=temperature)
+
+
+def _abstained(decision: Decision, probabilities: Sequence[float]) -> bool | None:
+    """By the probabilities that are sent, so that a caller may check it. None where nobody asked."""
+    return None if decision.abstain_below is None else max(probabilities) < decision.abstain_below
 
 
 def _has_low_mass(result: Result) -> bool:

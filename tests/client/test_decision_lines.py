@@ -29,6 +29,8 @@ GOOD: dict[str, object] = {
     "list as state": decision(1, state=["x"]),
     "astral and NUL": decision(1, state="\U0001f600 \0 ä"),
     "readout and prompt version": decision(1, readout="letters", prompt_version="direct-options-v1"),
+    "abstains below a limit": decision(1, abstain_below=0.8),
+    "abstains below one": decision(1, abstain_below=1),
     "255 options": decision(1, options=[{"id": str(n), "description": "x"} for n in range(255)]),
     "options in two normal forms": decision(
         1, options=[{"id": "\u00e9", "description": "x"}, {"id": "e\u0301", "description": "x"}]
@@ -46,6 +48,10 @@ BAD: dict[str, object] = {
     "id is empty": decision(1, id=""),
     "question is empty": decision(1, question=""),
     "readout is null": decision(1, readout=None),
+    "abstain_below is null": decision(1, abstain_below=None),
+    "abstain_below is a boolean": decision(1, abstain_below=True),
+    "abstain_below is zero": decision(1, abstain_below=0),
+    "abstain_below is more than one": decision(1, abstain_below=1.01),
     "one option": decision(1, options=OPTIONS[:1]),
     "256 options": decision(1, options=[{"id": str(n), "description": "x"} for n in range(256)]),
     "options are an object": decision(1, options={"yes": "x", "no": "y"}),

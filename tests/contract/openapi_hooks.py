@@ -22,6 +22,8 @@ def before_call(context: schemathesis.HookContext, case: schemathesis.Case[Any],
     for each in body.get("decisions", [body["decision"]] if "decision" in body else []):
         _decision(each)
     _number(body.get("decisions", []), "id")
+    for chosen in ("x_readout", "x_prompt_version"):
+        body.pop(chosen, None)
     if "messages" in body:
         _chat(body)
     if isinstance(body.get("questions"), list):

@@ -184,6 +184,38 @@ def test_the_package_reads_an_answer_of_every_type(server: Server) -> None:
     assert told.usage.total_tokens == told.usage.input_tokens > 0
 
 
+def test_the_package_chooses_readout_and_limits_of_abstention_by_fields_of_ours(server: Server) -> None:
+    asked: Any = [
+        {"type": "predicate", "instructions": "They want money back.", "x_abstain_below": limit}
+        for limit in (None, 0.5, 1)
+    ]
+    with client(server) as package:
+        told = package.decisions.create(
+            model="tiny", input="s", questions=asked, extra_body={"x_readout": "letters-rotated"}
+        )
+    plain, never, always = (answer.model_dump() for answer in told.answers)
+    assert {answer["x_readout"] for answer in (plain, never, always)} == {"letters-rotated"}
+    assert "x_abstained" not in plain
+    assert (never.pop("x_abstained"), always.pop("x_abstained")) == (False, True)
+    assert plain == never == always
+
+
+def test_the_sdk_s_questions_may_say_below_what_they_abstain(server: Server) -> None:
+    limited: dict[str, Any] = {name: {**question, "x_abstain_below": 1} for name, question in PLAIN.items()}
+    with typesafe(server) as sdk:
+        assert sdk.system_one(state=STATE, questions=limited).nouls
+    plain, said = (system_one(server, questions)["answers"] for questions in (PLAIN, limited))
+    assert [answer.pop("x_abstained") for answer in said.values()] == [True] * 3
+    assert json.dumps(plain) == json.dumps(said)
+
+
+def test_an_unknown_readout_is_refused_by_the_field_that_chose_it(server: Server) -> None:
+    body = {"model": "tiny", "state": "s", "questions": PLAIN, "x_readout": "guessing"}
+    reply = server.ask(body, "/v1/systemone")
+    assert (reply.status, reply.json["detail"][0]["loc"]) == (422, ["body", "x_readout"])
+    assert "likelihood" in reply.json["detail"][0]["msg"]
+
+
 def test_both_dialects_are_answered_on_the_route_of_decisions_each_with_its_own_limit(server: Server) -> None:
     predicate = {"type": "predicate", "instructions": "x"}
     body = {"model": "tiny", "input": "s", "questions": [predicate] * 65}

@@ -209,6 +209,20 @@ def test_a_calibration_divides_the_scores_of_answers_it_was_fitted_for_and_of_no
         assert result["probabilities"] == list(softmax(result["option_logits"]))
 
 
+def test_an_answer_abstains_where_its_largest_calibrated_probability_is_below_the_decision_s_own_limit() -> None:
+    with serving(FakeEngine(logprob=logprob)) as ask:
+        plain = max(ask(decision(10))["results"][0]["probabilities"])
+    with serving(FakeEngine(logprob=logprob), FITTED) as ask:
+        fitted = max(ask(decision(10))["results"][0]["probabilities"])
+        between = (plain + fitted) / 2
+        limits = (None, between, fitted, math.nextafter(fitted, 1), 1.0)
+        answer = ask(*(decision(10, abstain_below=limit, id=f"{limit}") for limit in limits))
+    assert fitted < between < plain
+    said = [result.get("abstained", "not said") for result in answer["results"]]
+    assert said == ["not said", True, False, True, True]
+    assert "decision_abstentions_total 3.0" in answer["metrics"]
+
+
 def test_too_many_options_are_refused_with_the_decision_s_place_and_id_the_count_and_the_cap() -> None:
     engine = FakeEngine()
     with serving(engine) as ask, pytest.raises(Refusal) as refused:

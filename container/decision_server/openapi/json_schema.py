@@ -12,6 +12,7 @@ Schema: TypeAlias = dict[str, Any]
 TEXT: Schema = {"type": "string", "minLength": 1}
 NUMBER: Schema = {"type": "number"}
 PROBABILITY: Schema = {"type": "number", "minimum": 0, "maximum": 1}
+THRESHOLD: Schema = {"type": "number", "exclusiveMinimum": 0, "maximum": 1}
 WHOLE: Schema = {"type": "integer", "minimum": 0}
 SHA256: Schema = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
 STATE: Schema = {

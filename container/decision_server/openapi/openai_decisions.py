@@ -14,6 +14,7 @@ from decision_server.openapi.json_schema import (
     nullable,
     one_of,
 )
+from decision_server.openapi.wishes import OF_A_QUESTION, OF_A_REQUEST
 from decision_server.wire.question_counts import MAX_QUESTIONS, OPTIONS
 
 _ANYTHING: Schema = {}
@@ -48,7 +49,7 @@ def _output(kind: str) -> Schema:
 
 def _question(kind: str, **own: Schema) -> Schema:
     required = {"type": one_of([kind]), "instructions": _content(_INPUT_TEXT, _INPUT_JSON), **own}
-    return an_object(required, {"name": nullable(TEXT)})
+    return an_object(required, {"name": nullable(TEXT), **OF_A_QUESTION})
 
 
 def _described(field: str, value: Schema) -> Schema:
@@ -75,7 +76,10 @@ def schemas() -> dict[str, Schema]:
                     most=MAX_QUESTIONS,
                 ),
             },
-            dict.fromkeys(("prompt_cache_key", "prompt_cache_options", "safety_identifier"), _ANYTHING),
+            {
+                **dict.fromkeys(("prompt_cache_key", "prompt_cache_options", "safety_identifier"), _ANYTHING),
+                **OF_A_REQUEST,
+            },
         ),
         "OpenAIInputItem": {
             "anyOf": [

@@ -14,6 +14,7 @@ from decision_server.openapi.json_schema import (
     named,
     one_of,
 )
+from decision_server.openapi.wishes import OF_A_QUESTION, OF_A_REQUEST
 from decision_server.wire.question_counts import LEVELS, MAX_QUESTIONS, OPTIONS
 
 _ANY: Schema = {"description": "Text, an object or a list; nothing is said where empty or null."} | {
@@ -27,6 +28,7 @@ _NOUL: Schema = {
         "type": {"const": "noul"},
         "instructions": _ANY,
         "criteria": {"anyOf": [_NULL, an_object({}, {"true": _ANY, "false": _ANY})]},
+        **OF_A_QUESTION,
     },
     "required": ["type"],
     "anyOf": [
@@ -46,12 +48,12 @@ _CHOICE = an_object(
             "additionalProperties": _ANY,
         },
     },
-    {"instructions": _ANY},
+    {"instructions": _ANY, **OF_A_QUESTION},
     open_=True,
 )
 _SCORE = an_object(
     {"type": {"const": "score"}, "criteria": a_list(STATE, least=LEVELS.least, most=LEVELS.most)},
-    {"instructions": _ANY},
+    {"instructions": _ANY, **OF_A_QUESTION},
     open_=True,
 )
 _BY_NAME: Schema = {"type": "object", "additionalProperties": PROBABILITY}
@@ -71,7 +73,7 @@ def schemas() -> dict[str, Schema]:
                     "additionalProperties": {"anyOf": [_NOUL, _CHOICE, _SCORE]},
                 },
             },
-            {"assets": {**_NULL, "description": "This model reads no images."}},
+            {"assets": {**_NULL, "description": "This model reads no images."}, **OF_A_REQUEST},
             open_=True,
         ),
         "SystemOneResponse": an_object(

@@ -21,6 +21,7 @@ def several_answers(results: Sequence[Result], timing: BatchTiming) -> bytes:
 
 def _result(result: Result) -> dict[str, object]:
     table = asdict(result)
-    if result.rotation_spread is None:
-        del table["rotation_spread"]
+    for name in ("rotation_spread", "abstained"):
+        if table[name] is None:
+            del table[name]
     return table

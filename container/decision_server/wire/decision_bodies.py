@@ -11,9 +11,11 @@ from decision_server.results import BatchTiming, Result
 from decision_server.wire.decision_answers import one_answer, several_answers
 from decision_server.wire.dialects import Dialect
 from decision_server.wire.json_body import shown
+from decision_server.wire.plain_values import as_threshold
 from decision_server.wire.shapes import as_list, as_object, as_state, as_text, count, fields, unique
 
 MIN_OPTIONS, MAX_OPTIONS = 2, 255
+_CHOSEN = ("readout", "prompt_version", "abstain_below")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +68,7 @@ def read_several(body: Mapping[str, JsonValue], *, max_decisions: int) -> Severa
 
 def _decision(value: JsonValue, place: Place) -> Decision:
     given = as_object(value, place)
-    fields(given, place, required=("id", "state", "question", "options"), optional=("readout", "prompt_version"))
+    fields(given, place, required=("id", "state", "question", "options"), optional=_CHOSEN)
     id_ = as_text(given["id"], (*place, "id"))
     return Decision(
         id=id_,
@@ -76,6 +78,9 @@ def _decision(value: JsonValue, place: Place) -> Decision:
         readout=as_text(given["readout"], (*place, "readout")) if "readout" in given else None,
         prompt_version=as_text(given["prompt_version"], (*place, "prompt_version"))
         if "prompt_version" in given
+        else None,
+        abstain_below=as_threshold(given["abstain_below"], (*place, "abstain_below"))
+        if "abstain_below" in given
         else None,
     )
 

@@ -20,6 +20,7 @@ from decision_server.wire.model_names import ModelNames
 from decision_server.wire.openai_answers import ChoiceQuestion, Predicate, Question, ScoreQuestion, answer_body
 from decision_server.wire.question_counts import MAX_QUESTIONS, OPTIONS
 from decision_server.wire.shapes import as_list, as_object, as_text, count, fields
+from decision_server.wire.wishes import OF_A_QUESTION, OF_A_REQUEST, Wishes, place_of, wishes
 
 _SERVICE_FIELDS = ("prompt_cache_key", "prompt_cache_options", "safety_identifier")  # of a service; change no answer
 _FIELD_OF = {Predicate: "instructions", ChoiceQuestion: "choices", ScoreQuestion: "levels"}  # where options come from
@@ -36,6 +37,8 @@ class OpenAiRequest:
     dialect: Dialect = Dialect.OPENAI_DECISIONS
 
     def place(self, index: int, field: str | None) -> Place:
+        if field is not None and (wished := place_of(field)) is not None:
+            return wished
         match field:
             case None:
                 return ("questions", index)
@@ -51,19 +54,25 @@ class OpenAiRequest:
 
 def read(body: Mapping[str, JsonValue], names: ModelNames) -> OpenAiRequest:
     """Raises Refusal."""
-    fields(body, (), required=("model", "input", "questions"), optional=_SERVICE_FIELDS)
+    fields(body, (), required=("model", "input", "questions"), optional=(*_SERVICE_FIELDS, *OF_A_REQUEST))
     names.check(body["model"], ("model",))
     state = openai_input.evidence(body["input"], ("input",))
     items = as_list(body["questions"], ("questions",))
     count(len(items), ("questions",), least=1, most=MAX_QUESTIONS)
-    asked = [_question(item, ("questions", index), state) for index, item in enumerate(items)]
+    wished = wishes(body)
+    asked = [_question(item, ("questions", index), state, wished) for index, item in enumerate(items)]
     return OpenAiRequest(
         questions=tuple(question for question, _ in asked), decisions=tuple(decision for _, decision in asked)
     )
 
 
-def _question(value: JsonValue, place: Place, state: State) -> Asked:
+def _question(value: JsonValue, place: Place, state: State, wished: Wishes) -> Asked:
     given = as_object(value, place)
+    question, decision = _typed(given, place, state)
+    return question, wished.on(decision, given, place)
+
+
+def _typed(given: Mapping[str, JsonValue], place: Place, state: State) -> Asked:
     kind = as_text(given.get("type"), (*place, "type"))
     own = {"predicate": (), "choice": ("choices",), "score": ("levels",)}.get(kind)
     if own is None:
@@ -71,7 +80,7 @@ def _question(value: JsonValue, place: Place, state: State) -> Asked:
         raise Refusal(
             "bad_value", f"{spelled(here)}: {shown(kind)} is not known; predicate, choice and score are", place=here
         )
-    fields(given, place, required=("type", "instructions", *own), optional=("name",))
+    fields(given, place, required=("type", "instructions", *own), optional=("name", *OF_A_QUESTION))
     name = None if given.get("name") is None else as_text(given["name"], (*place, "name"))
     id_ = name or spelled(place)
     text = openai_input.instructions(given["instructions"], (*place, "instructions"))

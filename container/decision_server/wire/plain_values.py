@@ -15,6 +15,19 @@ def as_number(value: JsonValue, place: Place, *, least: float, most: float) -> f
     return float(_within(value, place, least, most))
 
 
+def as_threshold(value: JsonValue, place: Place) -> float:
+    """A probability to compare with. 0 is refused: nothing is below it, so it would say nothing."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise _wrong_type(place, value, "a number")
+    if not 0 < value <= 1:
+        raise Refusal(
+            "bad_value",
+            f"{spelled(place)}: {shown(value)}; more than 0 and at most 1 allowed; or leave it out",
+            place=place,
+        )
+    return float(value)
+
+
 def as_whole(value: JsonValue, place: Place, *, least: int, most: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise _wrong_type(place, value, "a whole number")

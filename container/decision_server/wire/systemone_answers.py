@@ -47,6 +47,8 @@ def extensions(result: Result) -> dict[str, object]:
         table["x_rotation_spread"] = result.rotation_spread
     if result.warnings:
         table["x_warnings"] = list(result.warnings)
+    if result.abstained is not None:
+        table["x_abstained"] = result.abstained
     return table
 
 

@@ -17,6 +17,7 @@ from decision_server.wire.model_names import ModelNames
 from decision_server.wire.question_counts import LEVELS, MAX_QUESTIONS, OPTIONS
 from decision_server.wire.shapes import as_content, as_list, as_object, as_state, as_text, count, has_fields
 from decision_server.wire.systemone_answers import Legend, answer_body
+from decision_server.wire.wishes import Wishes, place_of, wishes
 
 _FIELD_OF = {"options": "criteria", "question": "instructions"}  # of a decision → of a question
 _NO_SUCH_TYPE = "noul, choice and score are answered here"
@@ -34,6 +35,8 @@ class SystemOneRequest:
         """The state stands beside the questions, once."""
         if field == "state":
             return ("state",)
+        if field is not None and (wished := place_of(field)) is not None:
+            return wished
         question: Place = ("questions", self.decisions[index].id)
         return question if field is None else (*question, _FIELD_OF.get(field, field))
 
@@ -50,17 +53,23 @@ def read(body: Mapping[str, JsonValue], names: ModelNames) -> SystemOneRequest:
     count(len(asked), ("questions",), least=1, most=MAX_QUESTIONS)
     if body.get("assets") is not None:
         raise Refusal("bad_value", "assets: images cannot be read by this model; send text or JSON", place=("assets",))
-    read_ = [_question(name, state, question) for name, question in asked.items()]
+    wished = wishes(body)
+    read_ = [_question(name, state, question, wished) for name, question in asked.items()]
     return SystemOneRequest(
         decisions=tuple(decision for decision, _ in read_), legends=tuple(legend for _, legend in read_)
     )
 
 
-def _question(name: str, state: State, value: JsonValue) -> tuple[Decision, Legend | None]:
+def _question(name: str, state: State, value: JsonValue, wished: Wishes) -> tuple[Decision, Legend | None]:
     place: Place = ("questions", name)
     if not name:
         raise Refusal("bad_value", "questions: a question without a name; give at least one character", place=place)
     given = as_object(value, place)
+    decision, legend = _typed(name, state, given, place)
+    return wished.on(decision, given, place), legend
+
+
+def _typed(name: str, state: State, given: Mapping[str, JsonValue], place: Place) -> tuple[Decision, Legend | None]:
     has_fields(given, place, ("type",))
     instructions = as_content(given.get("instructions"), (*place, "instructions"))
     criteria, at = given.get("criteria"), (*place, "criteria")
