@@ -1,0 +1,136 @@
+"""A run on disk: one line for its settings, then one for each asking, each on the disk before the next is begun by the
+same worker. What a crash leaves of a last line is cut off; all before it counts.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import threading
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from client.errors import Refused
+from client.evaluation.outcomes import Outcome, from_json, to_json
+
+VERSION = 1
+NAME = "journal.jsonl"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What shapes a run's numbers. target: for people, and what distinguishes it: an endpoint, an address, a file."""
+
+    data: str
+    data_sha256: str
+    target: str
+    server_settings: tuple[str, ...] = ()
+    readout: str | None = None
+    prompt_version: str | None = None
+    concurrency: int = 1
+    reversed_too: bool = False
+
+
+class Journal:
+    """A context manager. Safe to append to from many threads; one process at a time."""
+
+    def __init__(self, folder: Path, settings: Settings) -> None:
+        """Raises Refused where the folder holds a run with other settings, or another process writes to it."""
+        folder.mkdir(parents=True, exist_ok=True)
+        self.path = folder / NAME
+        self._lock = threading.Lock()
+        self._file = self.path.open("a+b")
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self.outcomes = self._begin(settings)
+        except BlockingIOError as error:
+            self._file.close()
+            raise Refused(
+                f"{folder}: another evaluation writes there now. Remedy: --out with another folder"
+            ) from error
+        except BaseException:
+            self._file.close()
+            raise
+
+    def append(self, outcome: Outcome) -> None:
+        self._write(to_json(outcome))
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+    def _begin(self, settings: Settings) -> tuple[Outcome, ...]:
+        """What is there already, once a cut last line is off."""
+        self._file.seek(0)
+        content = self._file.read()
+        whole = content[: content.rfind(b"\n") + 1]
+        self._file.truncate(len(whole))
+        lines = whole.splitlines()
+        if not lines:
+            self._write(json.dumps({"journal_version": VERSION, "settings": asdict(settings)}).encode("utf-8"))
+            return ()
+        _check(self.path, lines[0], settings)
+        return tuple(_outcome(self.path, number, line) for number, line in enumerate(lines[1:], start=2))
+
+    def _write(self, line: bytes) -> None:
+        with self._lock:
+            self._file.write(line + b"\n")
+            self._file.flush()
+            os.fsync(self._file.fileno())
+
+
+def read(folder: Path) -> tuple[Settings, tuple[Outcome, ...]]:
+    """A run as it stands, without going on with it. Raises Refused where there is none."""
+    path = folder / NAME
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise Refused(f"{path}: cannot be read: {error.strerror}. Remedy: name the folder of a run") from error
+    lines = content[: content.rfind(b"\n") + 1].splitlines()
+    if not lines:
+        raise Refused(f"{path}: nothing was asked yet")
+    settings = _settings(path, lines[0])
+    return settings, tuple(_outcome(path, number, line) for number, line in enumerate(lines[1:], start=2))
+
+
+def _check(path: Path, line: bytes, settings: Settings) -> None:
+    there = _settings(path, line)
+    differing = [
+        f"  {each.name}: {getattr(there, each.name)!r} there, {getattr(settings, each.name)!r} now"
+        for each in fields(Settings)
+        if getattr(there, each.name) != getattr(settings, each.name)
+    ]
+    if differing:
+        raise Refused(
+            f"{path.parent}: holds a run with other settings; nothing was asked\n"
+            + "\n".join(differing)
+            + "\nRemedy: the same settings to go on with it, or --out with another folder"
+        )
+
+
+def _settings(path: Path, line: bytes) -> Settings:
+    try:
+        told: Mapping[str, Any] = json.loads(line)
+        if told["journal_version"] != VERSION:
+            raise Refused(f"{path}: journal_version: {told['journal_version']!r}; this client reads {VERSION}")
+        given = dict(told["settings"])
+        return Settings(**{**given, "server_settings": tuple(given["server_settings"])})
+    except (ValueError, KeyError, TypeError) as error:
+        raise Refused(f"{path}: line 1: no journal of an evaluation: {error!r}. Remedy: another --out") from error
+
+
+def _outcome(path: Path, number: int, line: bytes) -> Outcome:
+    try:
+        return from_json(line)
+    except (ValueError, KeyError, TypeError) as error:
+        raise Refused(
+            f"{path}: line {number}: cannot be read: {error!r}. Remedy: remove that line or the folder"
+        ) from error

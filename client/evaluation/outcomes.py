@@ -1,0 +1,100 @@
+"""What one asking gave: the line of a run's journal. Values and their JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from client.decisions import Answer
+
+GIVEN, REVERSED = "given", "reversed"
+SUM_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True, kw_only=True)
+class Given:
+    """What is kept of an answer. Fields as in `client.decisions.Answer`."""
+
+    question_type: str
+    option_ids: tuple[str, ...]
+    probabilities: tuple[float, ...]
+    option_logits: tuple[float, ...] | None
+    label_mass: float
+    readout: str
+    prompt_version: str
+    prompt_sha256: str
+    temperature: float
+    calibration_version: str | None
+    rotation_spread: float | None
+    warnings: tuple[str, ...]
+    abstained: bool | None
+    input_tokens: int | None
+    cached_tokens: int | None
+    model: str
+
+    @property
+    def valid(self) -> bool:
+        """Whether it is a distribution over its options: finite, none below 0, sum 1 to within SUM_TOLERANCE."""
+        return (
+            len(self.probabilities) == len(self.option_ids)
+            and all(math.isfinite(each) and each >= 0 for each in self.probabilities)
+            and abs(math.fsum(self.probabilities) - 1) <= SUM_TOLERANCE
+        )
+
+    @property
+    def top(self) -> str:
+        """The first of the most probable options. Of a valid answer only."""
+        return self.option_ids[self.probabilities.index(max(self.probabilities))]
+
+    @property
+    def top_probability(self) -> float:
+        return max(self.probabilities)
+
+    def of(self, option_id: str) -> float:
+        """The probability of one option."""
+        return self.probabilities[self.option_ids.index(option_id)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """order: GIVEN, or REVERSED for the second asking with its options the other way round.
+
+    seconds: from the asking to the answer, further tries included. began: seconds since 1970. started: which asking of
+    the run it was, from 0. session: how often the run had been taken up before. error: why there is no answer.
+    """
+
+    item_id: str
+    order: str
+    answer: Given | None
+    seconds: float
+    began: float
+    started: int
+    session: int = 0
+    error: str | None = None
+
+    @property
+    def valid(self) -> bool:
+        return self.answer is not None and self.answer.valid
+
+
+def keep(answer: Answer) -> Given:
+    return Given(**{name: getattr(answer, name) for name in Given.__dataclass_fields__})
+
+
+def to_json(outcome: Outcome) -> bytes:
+    """One line, without a line break."""
+    return json.dumps(asdict(outcome), ensure_ascii=False, separators=(",", ":")).encode("utf-8")
+
+
+def from_json(line: bytes) -> Outcome:
+    """What `to_json` wrote. Raises ValueError, KeyError or TypeError for anything else."""
+    told: dict[str, Any] = json.loads(line)
+    answer = told.pop("answer")
+    return Outcome(answer=None if answer is None else _given(answer), **told)
+
+
+def _given(told: dict[str, Any]) -> Given:
+    lists = {name: tuple(value) for name, value in told.items() if isinstance(value, list)}
+    return Given(**{**told, **lists})

@@ -1,0 +1,1 @@
+"""Pages that need nothing but themselves: one HTML file with its style and its plots inside, and no script."""
