@@ -15,7 +15,7 @@ BINS = 10
 
 @dataclass(frozen=True, kw_only=True)
 class Bin:
-    """Answers whose top probability lies in (low, high]. mean: of their top probabilities; None where there are none."""
+    """Answers whose top probability lies in (low, high]. mean: of those probabilities; None where there are none."""
 
     low: float
     high: float
