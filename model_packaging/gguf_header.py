@@ -12,7 +12,7 @@ from pathlib import Path
 
 from .errors import PackagingError
 from .ggml_types import FILE_TYPES
-from .gguf_stream import Readable
+from .gguf_stream import Readable, shown
 from .gguf_tables import Tables, Tensor, read_tables
 from .weight_names import PROJECTOR_REASON
 
@@ -117,16 +117,20 @@ def _facts(tables: Tables, split: Split | None, parameters: int, where: str) -> 
     architecture = metadata.get("general.architecture")
     kind = metadata.get("general.type", "model")
     if kind == "mmproj" or architecture == "clip":
-        raise PackagingError(f"{where}: general.type: {kind!r}, architecture {architecture!r}: {PROJECTOR_REASON}")
+        raise PackagingError(
+            f"{where}: general.type: {shown(kind)}, architecture {shown(architecture)}: {PROJECTOR_REASON}"
+        )
     if kind != "model":
-        raise PackagingError(f"{where}: general.type: {kind!r}; only a whole model can be served")
+        raise PackagingError(f"{where}: general.type: {shown(kind)}; only a whole model can be served")
     if not tables.tensors and split is None:
         raise PackagingError(f"{where}: holds no tensors; a model has some")
-    if not isinstance(architecture, str) or not architecture:
-        raise PackagingError(f"{where}: general.architecture: {architecture!r}; a name such as llama expected")
+    if not isinstance(architecture, str) or not architecture or not architecture.isprintable():
+        raise PackagingError(f"{where}: general.architecture: {shown(architecture)}; a name such as llama expected")
     context_length = metadata.get(f"{architecture}.context_length")
     if not isinstance(context_length, int) or context_length < 1:
-        raise PackagingError(f"{where}: {architecture}.context_length: {context_length!r}; a positive integer expected")
+        raise PackagingError(
+            f"{where}: {architecture[:80]}.context_length: {shown(context_length)}; a positive integer expected"
+        )
     return GgufHeader(
         version=tables.version,
         architecture=architecture,

@@ -8,6 +8,7 @@ from typing import Protocol
 from .errors import PackagingError
 
 MAX_STRING_BYTES = 16 << 20
+_MAX_KEPT_BYTES = 32 << 20  # of all texts that are handed out: a header of any model has some hundred KiB of them
 _CHUNK = 1 << 20
 _STRING, _ARRAY = 8, 9
 _SCALARS: dict[int, tuple[str, int]] = {
@@ -25,6 +26,11 @@ _SCALARS: dict[int, tuple[str, int]] = {
 }
 
 
+def shown(value: object) -> str:
+    """For a message, which stays one line that a person reads."""
+    return repr(value[:80] if isinstance(value, str) else value)
+
+
 class Readable(Protocol):
     def read(self, size: int, /) -> bytes: ...
 
@@ -39,6 +45,7 @@ class GgufStream:
         self._stream = stream
         self._size = size
         self._where = where
+        self._kept = 0
         self.position = 0
 
     def wrong(self, problem: str) -> PackagingError:
@@ -60,29 +67,39 @@ class GgufStream:
     def u64(self, what: str) -> int:
         return int(struct.unpack("<Q", self.take(8, what))[0])
 
-    def text(self, what: str) -> str:
-        length = self.u64(f"the length of {what}")
-        if length > MAX_STRING_BYTES:
-            raise self.wrong(f"{what} is {length} bytes long; {MAX_STRING_BYTES} allowed")
+    def text(self, what: str, *, most: int = MAX_STRING_BYTES) -> str:
+        length = self._length(what, most)
+        self._kept += length
+        if self._kept > _MAX_KEPT_BYTES:
+            raise self.wrong(f"{what} brings keys, names and texts to {self._kept} bytes; {_MAX_KEPT_BYTES} allowed")
         data = self.take(length, what)
         try:
             return data.decode("utf-8")
         except UnicodeDecodeError as error:
             raise self.wrong(f"{what} is not UTF-8") from error
 
-    def value(self, what: str) -> str | int | float | None:
-        """The next value with its type. An array is passed over and gives None."""
+    def value(self, what: str, *, keep_text: bool) -> str | int | float | None:
+        """The next value with its type. An array, and a text that is not to be kept, is passed over and gives None."""
         kind = self.u32(f"the type of {what}")
         if kind == _ARRAY:
             self._skip_array(what)
             return None
-        if kind == _STRING:
+        if kind == _STRING and keep_text:
             return self.text(what)
+        if kind == _STRING:
+            self._skip(self._length(what, MAX_STRING_BYTES), what)
+            return None
         if kind not in _SCALARS:
             raise self.wrong(f"{what} has the unknown value type {kind}")
         code, width = _SCALARS[kind]
         value: int | float = struct.unpack(f"<{code}", self.take(width, what))[0]
         return value
+
+    def _length(self, what: str, most: int) -> int:
+        length = self.u64(f"the length of {what}")
+        if length > most:
+            raise self.wrong(f"{what} is {length} bytes long; {most} allowed")
+        return length
 
     def _skip_array(self, what: str) -> None:
         kind, count = self.u32(f"the item type of {what}"), self.u64(f"the item count of {what}")

@@ -12,13 +12,16 @@ from math import prod
 
 from .errors import PackagingError
 from .ggml_types import TENSOR_TYPES
-from .gguf_stream import GgufStream, Readable
+from .gguf_stream import GgufStream, Readable, shown
 
 MAGIC = b"GGUF"
 LFS_POINTER = b"version https://git-lfs.github.com/spec/v1"
 _VERSIONS = (2, 3)
 _MAX_METADATA = 1 << 16
-_MAX_TENSORS = 1 << 20
+_MAX_TENSORS = 1 << 16  # some thousands in the largest models, and each one's facts are kept
+_MAX_KEY_BYTES = (1 << 16) - 1  # the format's own limit
+_MAX_NAME_BYTES = 1024
+_TEXTS = frozenset({"general.architecture", "general.type", "tokenizer.chat_template"})  # others are passed over
 _MAX_DIMENSIONS = 4
 _MAX_ALIGNMENT = 1 << 20
 MAX_VALUES = 1 << 43  # a tensor of 8 Ti values: far more than any, and no product of sizes overflows
@@ -44,7 +47,7 @@ class Tensor:
 
 @dataclass(frozen=True, kw_only=True)
 class Tables:
-    """metadata: an array's value is None."""
+    """metadata: the value of an array is None, and of a text that nobody here asks for."""
 
     version: int
     metadata: Mapping[str, Value]
@@ -94,31 +97,33 @@ def _count(source: GgufStream, what: str, most: int) -> int:
 def _read_metadata(source: GgufStream, count: int) -> dict[str, Value]:
     metadata: dict[str, Value] = {}
     for _ in range(count):
-        key = source.text("a metadata key")
+        key = source.text("a metadata key", most=_MAX_KEY_BYTES)
         if key in metadata:
-            raise source.wrong(f"the metadata key {key!r} stands there twice")
-        metadata[key] = source.value(f"the metadata value of {key!r}")
+            raise source.wrong(f"the metadata key {shown(key)} stands there twice")
+        metadata[key] = source.value(f"the metadata value of {shown(key)}", keep_text=key in _TEXTS)
     return metadata
 
 
 def _read_tensor(source: GgufStream) -> Tensor:
-    name = source.text("a tensor's name")
-    n_dimensions = source.u32(f"the number of dimensions of {name!r}")
+    name = source.text("a tensor's name", most=_MAX_NAME_BYTES)
+    n_dimensions = source.u32(f"the number of dimensions of {shown(name)}")
     if not 1 <= n_dimensions <= _MAX_DIMENSIONS:
-        raise source.wrong(f"tensor {name!r} has {n_dimensions} dimensions; 1 to {_MAX_DIMENSIONS} allowed")
-    shape = tuple(source.u64(f"a dimension of {name!r}") for _ in range(n_dimensions))
-    number = source.u32(f"the type of {name!r}")
+        raise source.wrong(f"tensor {shown(name)} has {n_dimensions} dimensions; 1 to {_MAX_DIMENSIONS} allowed")
+    shape = tuple(source.u64(f"a dimension of {shown(name)}") for _ in range(n_dimensions))
+    number = source.u32(f"the type of {shown(name)}")
     if number not in TENSOR_TYPES:
         raise source.wrong(
-            f"tensor {name!r} has type {number}, which llama.cpp of llama-cpp-python 0.3.36 does not know"
+            f"tensor {shown(name)} has type {number}, which llama.cpp of llama-cpp-python 0.3.36 does not know"
         )
     type_name, block, block_bytes = TENSOR_TYPES[number]
     if shape[0] % block:
-        raise source.wrong(f"tensor {name!r} has rows of {shape[0]} values; {type_name} needs a multiple of {block}")
+        raise source.wrong(
+            f"tensor {shown(name)} has rows of {shape[0]} values; {type_name} needs a multiple of {block}"
+        )
     values = prod(shape)
     if not 0 < values <= MAX_VALUES:
-        raise source.wrong(f"tensor {name!r} has {' x '.join(map(str, shape))} values; 1 to {MAX_VALUES} allowed")
-    offset = source.u64(f"the offset of {name!r}")
+        raise source.wrong(f"tensor {shown(name)} has {' x '.join(map(str, shape))} values; 1 to {MAX_VALUES} allowed")
+    offset = source.u64(f"the offset of {shown(name)}")
     return Tensor(name=name, type=type_name, shape=shape, offset=offset, bytes=values // block * block_bytes)
 
 
@@ -127,10 +132,14 @@ def _check_layout(tensors: tuple[Tensor, ...], alignment: int, data_start: int, 
     expected = 0
     for tensor in tensors:
         if tensor.offset != expected:
-            raise PackagingError(f"{where}: tensor {tensor.name!r} is at offset {tensor.offset}; {expected} expected")
+            raise PackagingError(
+                f"{where}: tensor {shown(tensor.name)} is at offset {tensor.offset}; {expected} expected"
+            )
         end = data_start + tensor.offset + tensor.bytes
         if end > size:
-            raise PackagingError(f"{where}: truncated: tensor {tensor.name!r} ends at byte {end}, the file at {size}")
+            raise PackagingError(
+                f"{where}: truncated: tensor {shown(tensor.name)} ends at byte {end}, the file at {size}"
+            )
         expected = _padded(expected + tensor.bytes, alignment)
 
 

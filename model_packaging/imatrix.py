@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from .errors import PackagingError
-from .gguf_stream import GgufStream
+from .gguf_stream import GgufStream, shown
 from .gguf_tables import LFS_POINTER, MAGIC, Tensor, read_tables
 
 _MOST_ENTRIES = 1 << 16
@@ -55,7 +55,7 @@ def _from_gguf(stream: BinaryIO, size: int, path: Path) -> dict[str, array[float
     tables = read_tables(stream, size, where=str(path))
     kind = tables.metadata.get("general.type")
     if kind != "imatrix":
-        raise PackagingError(f"{path}: general.type: {kind!r}; an importance matrix has 'imatrix'")
+        raise PackagingError(f"{path}: general.type: {shown(kind)}; an importance matrix has 'imatrix'")
     by_name = {tensor.name: tensor for tensor in tables.tensors}
     means: dict[str, array[float]] = {}
     for name, sums in by_name.items():

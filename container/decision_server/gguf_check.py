@@ -2,7 +2,8 @@
 
 llama.cpp's own reader believes some of what it reads, and ends the process where that is absurd. This says what is
 wrong in one line. It knows the format alone: that the file is the declared one is checked by `model_files`, and whether
-the model can be served is the engine's to say. Nothing is allocated by what a file claims: it is read through a map.
+the model can be served is the engine's to say. Nothing is allocated by what a file claims: it is read through a map,
+and what is copied out of it has a limit.
 """
 
 from __future__ import annotations
@@ -18,9 +19,11 @@ from pathlib import Path
 from decision_server.model_errors import StartupFailure
 
 _MAX_METADATA = 1 << 16
-_MAX_TENSORS = 1 << 20
+_MAX_TENSORS = 1 << 16  # some thousands in the largest models
 _MAX_LAYERS = 512  # llama.cpp's own limit
 _MAX_TEXT = 16 << 20
+_MAX_KEPT = 32 << 20  # of all keys and names together: of a text's bytes only those are copied that are looked at
+_TEXTS = frozenset({b"general.architecture", b"general.type"})
 _MAX_VALUES = 1 << 43
 _STRING, _ARRAY = 8, 9
 _SCALARS: dict[int, str] = {
@@ -53,6 +56,7 @@ class _Walk:
         self._size = len(data)
         self._path = path
         self._at = 0
+        self._kept = 0
 
     def tables(self) -> Split | None:
         if self._data[:4] != b"GGUF":
@@ -104,8 +108,11 @@ class _Walk:
         if kind == _ARRAY:
             self._array(key)
             return key, None
-        if kind == _STRING:
+        if kind == _STRING and key in _TEXTS:
             return key, self._text(_shown(key))
+        if kind == _STRING:
+            self._skip(self._length(_shown(key)), _shown(key))
+            return key, None
         if kind not in _SCALARS:
             raise self._wrong(f"{_shown(key)} has the unknown value type {kind}")
         return key, self._number(_SCALARS[kind], _shown(key))
@@ -151,12 +158,19 @@ class _Walk:
         return count
 
     def _text(self, what: str) -> bytes:
+        length = self._length(what)
+        self._need(length, what)
+        self._kept += length
+        if self._kept > _MAX_KEPT:
+            raise self._wrong(f"{what} brings keys and names to {self._kept} bytes; {_MAX_KEPT} allowed")
+        self._at += length
+        return self._data[self._at - length : self._at]
+
+    def _length(self, what: str) -> int:
         length = self._number("<Q", f"the length of {what}")
         if length > _MAX_TEXT:
             raise self._wrong(f"{what} is {length} bytes long; {_MAX_TEXT} allowed")
-        self._need(length, what)
-        self._at += length
-        return self._data[self._at - length : self._at]
+        return length
 
     def _number(self, form: str, what: str) -> int:
         size = struct.calcsize(form)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from model_packaging.errors import PackagingError
 from model_packaging.ggml_types import FILE_TYPES, TENSOR_TYPES
 from model_packaging.gguf_header import GgufHeader, read_header
-from tests.fixtures.hostile_gguf import MONSTERS
+from tests.fixtures.hostile_gguf import MONSTERS, write_of_many_texts
 from tests.fixtures.tiny_gguf import CONTEXT_LENGTH, write_tiny_hybrid
 
 
@@ -100,10 +100,10 @@ def test_a_stream_shorter_than_the_stated_size_is_an_error(tiny: Path) -> None:
         (b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 3\n", "Git LFS pointer"),
         (b"GGUF" + struct.pack("<I", 1) + bytes(100), "version 1; little-endian GGUF of version 2 or 3"),
         (b"GGUF" + struct.pack(">I", 3) + bytes(100), "big-endian version 3"),
-        (b"GGUF" + struct.pack("<IQQ", 3, 1 << 60, 0) + bytes(100), "1152921504606846976 tensors; 1048576 allowed"),
+        (b"GGUF" + struct.pack("<IQQ", 3, 1 << 60, 0) + bytes(100), "1152921504606846976 tensors; 65536 allowed"),
         (b"GGUF" + struct.pack("<IQQ", 3, 0, 1 << 60) + bytes(100), "metadata entries; 65536 allowed"),
-        (b"GGUF" + struct.pack("<IQQQ", 3, 0, 1, 1 << 62) + bytes(100), "4611686018427387904 bytes long; 16777216"),
-        (b"GGUF" + struct.pack("<IQQQ", 3, 0, 1, 1 << 20) + bytes(100), "the file has 100 left"),
+        (b"GGUF" + struct.pack("<IQQQ", 3, 0, 1, 1 << 62) + bytes(100), "4611686018427387904 bytes long; 65535"),
+        (b"GGUF" + struct.pack("<IQQQ", 3, 0, 1, 1 << 10) + bytes(100), "the file has 100 left"),
         (b"GGUF" + struct.pack("<IQQ", 3, 0, 0) + bytes(100), "holds no tensors"),
     ],
 )
@@ -119,7 +119,6 @@ def test_a_start_that_is_no_model_is_named(data: bytes, expected: str) -> None:
         (struct.pack("<II", 9, 6) + struct.pack("<Q", 1 << 61), "needs 9223372036854775808 bytes"),
         (struct.pack("<II", 9, 9) + struct.pack("<Q", 1), "array of the unknown or nested type 9"),
         (struct.pack("<I", 99), "unknown value type 99"),
-        (struct.pack("<IQ", 8, 2) + b"\xff\xff", "is not UTF-8"),
     ],
 )
 def test_a_metadata_value_that_cannot_be_is_refused_unread(value: bytes, expected: str) -> None:
@@ -183,6 +182,33 @@ def test_a_header_that_claims_what_cannot_be_is_one_line_and_takes_no_memory(nam
     finally:
         tracemalloc.stop()
     assert len(str(caught.value).splitlines()) == 1
+
+
+def test_a_text_that_is_asked_for_is_utf_8() -> None:
+    for key in (b"\xff\xfe", b"general.architecture"):
+        data = b"GGUF" + struct.pack("<IQQQ", 3, 1, 1, len(key)) + key + struct.pack("<IQ", 8, 2) + b"\xff\xff"
+        with pytest.raises(PackagingError, match="is not UTF-8"):
+            _read(data + bytes(64))
+
+
+def test_texts_that_nobody_asks_for_take_no_memory(tmp_path: Path) -> None:
+    path = write_of_many_texts(tmp_path / "m.gguf", texts=8, text_bytes=16 << 20)
+    tracemalloc.start()
+    try:
+        with path.open("rb") as stream:
+            assert read_header(stream, path.stat().st_size, where="m.gguf").context_length == 512
+        assert tracemalloc.get_traced_memory()[1] < 4 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_keys_of_more_bytes_than_any_model_has_are_refused_on_the_way(tmp_path: Path) -> None:
+    path = write_of_many_texts(tmp_path / "m.gguf", texts=600, key_bytes=65_535, text_bytes=1)
+    with (
+        path.open("rb") as stream,
+        pytest.raises(PackagingError, match=r"keys, names and texts to .* 33554432 allowed"),
+    ):
+        read_header(stream, path.stat().st_size, where="m.gguf")
 
 
 @settings(max_examples=300, deadline=None)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from decision_server import gguf_check
 from decision_server.gguf_check import Split
 from decision_server.model_errors import StartupFailure
-from tests.fixtures.hostile_gguf import ABSURD, MONSTERS, with_value
+from tests.fixtures.hostile_gguf import ABSURD, MONSTERS, with_value, write_of_many_texts
 from tests.fixtures.split_gguf import split_gguf
 from tests.serving.server import SERVE, Server
 
@@ -45,6 +45,27 @@ def test_a_header_that_claims_what_cannot_be_is_one_line_and_takes_no_memory(tmp
         tracemalloc.stop()
     assert str(caught.value).startswith(f"model: {path}")
     assert len(str(caught.value).splitlines()) == 1
+
+
+def test_texts_that_nobody_asks_for_take_no_memory(tmp_path: Path) -> None:
+    path = write_of_many_texts(tmp_path / "m.gguf", texts=40, text_bytes=16 << 20)
+    tracemalloc.start()
+    try:
+        assert gguf_check.check(path) is None
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_keys_of_more_bytes_than_any_model_has_are_refused_on_the_way(tmp_path: Path) -> None:
+    path = write_of_many_texts(tmp_path / "m.gguf", texts=40, key_bytes=8 << 20, text_bytes=1)
+    tracemalloc.start()
+    try:
+        with pytest.raises(StartupFailure, match=r"a metadata key brings keys and names to .* 33554432 allowed"):
+            gguf_check.check(path)
+        assert tracemalloc.get_traced_memory()[1] < 40 << 20
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize(("key", "value", "expected"), ABSURD)
@@ -92,7 +113,7 @@ def test_what_llama_cpp_alone_stumbles_over_still_ends_the_server_with_a_line_th
 @pytest.mark.parametrize(
     ("data", "expected"),
     [
-        (MONSTERS["2^40 tensors"], "it claims 1099511627776 tensors; 1048576 allowed"),
+        (MONSTERS["2^40 tensors"], "it claims 1099511627776 tensors; 65536 allowed"),
         (MONSTERS["an array of 2^40 texts"], "the array 'a' of 1099511627776 texts needs"),
         (None, "block_count is 0; a model has 1 to 512 layers"),
     ],
