@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from client.calibration.scores import Scored, scores_of
-from client.evaluation.items import Item
+from client.evaluation.item import Item
 from client.evaluation.outcomes import GIVEN, Given, Outcome
 
 QUESTION_TYPES = ("choice", "noul", "score")  # in the server's order
