@@ -69,7 +69,7 @@ class DecisionClient:
         deadline_seconds: float = DEADLINE_SECONDS,
         say: Callable[[str], None] = silent,
     ) -> DecisionClient:
-        """model: a .gguf or a model folder. settings: such as {"DECISION_READOUT": "letters"}. say: told of progress."""
+        """model: a .gguf or a model folder. settings: such as {"DECISION_READOUT": "letters"}."""
         target = LocalTarget(model=str(model), settings=tuple((settings or {}).items()))
         return cls(target, deadline_seconds=deadline_seconds, say=say)
 

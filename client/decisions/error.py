@@ -45,6 +45,9 @@ def of_answer(answer: Whole) -> DecisionError:
     first = detail[0] if isinstance(detail, list) and detail else None
     request_id = _text(body, "request_id") or _text(body, "x_request_id") or answer.headers.get("X-Request-Id")
     later = body.get("retryable") is True or "x_retry_after_seconds" in body or answer.status == 503
+    code: str | None
+    message: str | None
+    field: str | None
     if isinstance(error, str):
         code, message, field = _text(body, "code"), error, _text(body, "field")
     elif isinstance(error, dict):

@@ -86,6 +86,8 @@ def _result(told: Mapping[str, Any]) -> Answer:
 
 def _answer(told: Mapping[str, Any], *, model: str, input_tokens: int | None) -> Answer:
     kind = told["type"]
+    ids: tuple[str, ...]
+    probabilities: tuple[float, ...]
     if kind == "noul":
         ids, probabilities = ("yes", "no"), (float(told["noul"]), 1.0 - float(told["noul"]))
     else:

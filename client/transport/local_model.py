@@ -113,7 +113,7 @@ def reason(log: str) -> str:
             last = line.removeprefix("serve: ")
             continue
         if isinstance(told, dict) and told.get("level") in ("error", "critical"):
-            return str(told.get("reason") or told.get("message"))
+            return str(told.get("error") or told.get("message"))
     return last
 
 

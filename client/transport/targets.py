@@ -74,9 +74,7 @@ def checked_url(url: str) -> str:
 
 def _checked_key(key: str | None) -> str | None:
     if key is not None and not (key and key.isascii() and key.isprintable()):
-        raise Refused(
-            "the API key is empty or has characters that no HTTP header can carry; look at what it was set to"
-        )
+        raise Refused("the API key is empty or has characters that no HTTP header can carry; look at where it is set")
     return key
 
 
