@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import signal
 import threading
 from collections.abc import Callable
-from urllib.parse import urlsplit
-
-import boto3
-from botocore.exceptions import BotoCoreError
 
 from client.errors import ANSWERED, Refused
 from client.gateway.app import Gateway
 from client.gateway.content_encoding import Decoding
 from client.gateway.in_flight import InFlight
 from client.gateway.server import THREADS, Server
+from client.transport.arguments import add_deadline
 from client.transport.exchange import Request, Upstream, Whole, json_object
 from client.transport.failures import Failure
-from client.transport.plain_server import PlainServer
-from client.transport.sagemaker import SageMakerEndpoint
+from client.transport.targets import SageMakerTarget, UrlTarget, opened, silent
 
 LOOPBACK = ("127.0.0.1", "::1")
 FIRST_LOOK_SECONDS = 10.0
@@ -58,19 +53,9 @@ def run(options: argparse.Namespace, say: Say) -> int:
 
 def _upstream(options: argparse.Namespace) -> Upstream:
     if options.url is not None:
-        if urlsplit(options.url).scheme not in ("http", "https") or not urlsplit(options.url).netloc:
-            raise Refused(f"--url {options.url}: not a URL such as http://127.0.0.1:8080")
-        return PlainServer(options.url, connections=THREADS)
-    try:
-        session = boto3.Session(region_name=options.region)
-        credentials = session.get_credentials()
-    except BotoCoreError as error:
-        raise Refused(f"no AWS credentials: {error}") from error
-    if session.region_name is None:
-        raise Refused("no AWS region. Remedy: --region REGION, or set AWS_DEFAULT_REGION or a profile")
-    if credentials is None:
-        raise Refused("no AWS credentials. Remedy: set AWS_PROFILE, or sign in with `aws sso login` or `aws configure`")
-    return Decoding(SageMakerEndpoint(session, options.endpoint_name, connections=THREADS))
+        return opened(UrlTarget(url=options.url), connections=THREADS, say=silent)
+    endpoint = SageMakerTarget(endpoint_name=options.endpoint_name, region=options.region)
+    return Decoding(opened(endpoint, connections=THREADS, say=silent))
 
 
 def _look(upstream: Upstream, say: Say) -> None:
@@ -107,15 +92,6 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     one.add_argument("--host", default="127.0.0.1", help="(default: 127.0.0.1)")
     one.add_argument("--any-host", action="store_true", help="allow a --host that others can reach")
     one.add_argument("--port", type=int, default=8080, help="0 takes a free one (default: 8080)")
-    one.add_argument(
-        "--deadline", type=_seconds, default=60.0, help="seconds for a request, all tries together (default: 60)"
-    )
+    add_deadline(one, default=60.0, of="a request, all tries together")
     one.add_argument("--region", help="(default: as every AWS tool finds it)")
     one.set_defaults(run=run)
-
-
-def _seconds(text: str) -> float:
-    value = float(text)
-    if not (math.isfinite(value) and 1 <= value <= 3600):
-        raise argparse.ArgumentTypeError(f"{text}: 1 to 3600 seconds")
-    return value

@@ -62,7 +62,10 @@ def opened(target: Target, *, connections: int, say: Callable[[str], None]) -> U
 
 def checked_url(url: str) -> str:
     """Raises Refused."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        raise Refused(f"--url {url}: {error}") from error
     if parts.scheme not in ("http", "https") or not parts.netloc:
         raise Refused(f"--url {url}: not a URL such as http://127.0.0.1:8080")
     if "@" in parts.netloc:
