@@ -9,17 +9,15 @@ _PEAK = re.compile(r"^VmHWM:\s*(\d+) kB$", re.MULTILINE)
 _PARENT = re.compile(r"^PPid:\s*(\d+)$", re.MULTILINE)
 
 
-def peak_bytes(pid: int, *, proc: Path = Path("/proc")) -> int | None:
-    """Of the process and all its descendants that run now: the sum of each one's peak of resident memory.
+def peak_bytes_below(pid: int, *, proc: Path = Path("/proc")) -> int | None:
+    """Of all descendants of a process that run now: the sum of each one's peak of resident memory.
 
-    Pages of mapped files, such as the weights, count; pages that two of them share count twice. None where the system
-    has no such numbers, or the process is gone.
+    Pages of mapped files, such as the weights, count; pages that two of them share count twice. None where there are no
+    descendants, or the system has no such numbers.
     """
-    family = {pid, *_descendants(pid, proc)}
-    peaks = [_number(_PEAK, proc / str(each) / "status") for each in family]
-    if _number(_PEAK, proc / str(pid) / "status") is None:
-        return None
-    return sum(each * 1024 for each in peaks if each is not None)
+    peaks = [_number(_PEAK, proc / str(each) / "status") for each in _descendants(pid, proc)]
+    known = [each * 1024 for each in peaks if each is not None]
+    return sum(known) if known else None
 
 
 def _descendants(pid: int, proc: Path) -> set[int]:
