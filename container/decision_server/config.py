@@ -29,10 +29,12 @@ class ConfigError(Exception):
 class Config:
     """One field a variable; seconds and bytes where the names say so.
 
+    gguf_sha256: of the only weights that may be loaded; None: whichever the manifest names, or lie there.
     batch: SageMaker runs this container for a transform job, and says so in a variable of its own.
     """
 
     model_path: Path
+    gguf_sha256: str | None
     host: str
     port: int
     n_ctx: int | None
@@ -60,6 +62,7 @@ _NAMES = frozenset(PREFIX + setting.name.upper() for setting in fields(Config) i
 _PLATFORM_PORT, _PLATFORM_BATCH = "SAGEMAKER_BIND_TO_PORT", "SAGEMAKER_BATCH"
 _LARGEST = 2**31 - 1
 _WHOLE = re.compile(r"\s*[+-]?[0-9]{1,19}\s*")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 _SECRET = re.compile(r"[!-~]{16,512}")  # what a bearer token may hold, and no less than cannot be guessed
 
 
@@ -75,6 +78,7 @@ def load(environ: Mapping[str, str]) -> Config:
     port_name = _PLATFORM_PORT if _PLATFORM_PORT in environ else "DECISION_PORT"
     return Config(
         model_path=Path(read.text("DECISION_MODEL_PATH") or "/opt/ml/model"),
+        gguf_sha256=read.sha256("DECISION_GGUF_SHA256"),
         host=_address(read.text("DECISION_HOST") or "0.0.0.0"),
         port=read.whole(port_name, 8080, least=0, most=65535),
         n_ctx=read.optional_whole("DECISION_N_CTX", least=256, most=_LARGEST),
@@ -126,6 +130,12 @@ class _Reader:
         if not all(found):
             raise ConfigError(f"{name}: {text!r} has an empty name between its commas; remove it")
         return found
+
+    def sha256(self, name: str) -> str | None:
+        text = self.text(name)
+        if text is not None and not _SHA256.fullmatch(text):
+            raise ConfigError(f"{name}: {text!r}; 64 lower-case hex digits are needed")
+        return text
 
     def secret(self, name: str) -> str | None:
         """Never quoted in an error."""

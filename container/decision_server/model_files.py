@@ -9,7 +9,6 @@ tables at their start.
 from __future__ import annotations
 
 import hashlib
-import json
 import mmap
 import re
 from dataclasses import dataclass
@@ -17,12 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from decision_server import gguf_check
+from decision_server.manifest import MANIFEST, field, list_of, optional_text, read_manifest, shown
 from decision_server.model_errors import StartupFailure
 
 _MAGIC = b"GGUF"
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,204}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _PART = re.compile(r"(?P<stem>.+)-[0-9]{5}-of-(?P<count>0*[1-9][0-9]?)\.gguf")
-_MANIFEST = "manifest.json"
+_MAX_CALIBRATION_BYTES = 1 << 20
 _BLOCK = 1 << 23  # read and hashed without the interpreter's lock, which other threads want meanwhile
 
 
@@ -61,57 +62,53 @@ class ModelFiles:
     calibration: Path | None = None
 
 
-def find(path: Path) -> ModelFiles:
-    """A folder with `manifest.json`, or one `.gguf` file → verified files. Raises StartupFailure."""
+def find(path: Path, *, gguf_sha256: str | None = None) -> ModelFiles:
+    """A folder with `manifest.json`, or one `.gguf` file → verified files. Raises StartupFailure.
+
+    gguf_sha256: what the weights must have, whatever a manifest beside them says: it came with them, and who can change
+    them can change it. None: not pinned.
+    """
     if path.is_dir():
-        return _from_manifest(path, _read_manifest(path))
+        return _from_manifest(path, read_manifest(path), gguf_sha256)
     if path.is_file() and path.suffix == ".gguf":
         files = [
             _File(path=each, file=each.name, bytes=each.stat().st_size, sha256=_checked_hash(each))
             for each in _beside(path)
         ]
         serving = ServingDefaults(readout="letters", prompt_version="direct-options-v1", n_ctx=None)
-        return ModelFiles(name=path.stem, gguf=_weights(files), serving=serving)
+        return ModelFiles(name=path.stem, gguf=_weights(files, gguf_sha256), serving=serving)
     found = "a file of another kind" if path.exists() else "nothing"
-    raise StartupFailure(f"model: {path} is {found}; a folder with {_MANIFEST} or a .gguf file is needed")
+    raise StartupFailure(f"model: {path} is {found}; a folder with {MANIFEST} or a .gguf file is needed")
 
 
-def _read_manifest(folder: Path) -> dict[str, Any]:
-    place = folder / _MANIFEST
-    try:
-        content = json.loads(place.read_bytes())
-    except FileNotFoundError:
-        names = ", ".join(sorted(entry.name for entry in folder.iterdir())) or "no files"
-        raise StartupFailure(f"model: {folder} holds {names}; {_MANIFEST} is missing") from None
-    except ValueError as error:
-        raise StartupFailure(f"model: {place} is not JSON: {error}") from None
-    if not isinstance(content, dict) or content.get("manifest_version") != 1:
-        seen = content.get("manifest_version") if isinstance(content, dict) else type(content).__name__
-        raise StartupFailure(f"model: {place}: manifest_version is {seen!r}; 1 is needed")
-    return content
-
-
-def _from_manifest(folder: Path, manifest: dict[str, Any]) -> ModelFiles:
+def _from_manifest(folder: Path, manifest: dict[str, Any], gguf_sha256: str | None) -> ModelFiles:
     entry = manifest.get("gguf")
     weights = [_verified(folder, entry, "gguf", _MAGIC)]
-    for number, part in enumerate(_list(entry, "parts")):
+    for number, part in enumerate(list_of(entry, "parts")):
         weights.append(_verified(folder, part, f"gguf.parts[{number}]", _MAGIC))
     calibration = None
     if manifest.get("calibration") is not None:
         calibration = _verified(folder, manifest["calibration"], "calibration", b"").path
-    for number, file in enumerate(_list(manifest, "tokenizer")):
+        if calibration.stat().st_size > _MAX_CALIBRATION_BYTES:
+            raise StartupFailure(f"model: {calibration} has more than {_MAX_CALIBRATION_BYTES} bytes; it is read whole")
+    for number, file in enumerate(list_of(manifest, "tokenizer")):
         _verified(folder, file, f"tokenizer[{number}]", b"")  # for other tools; what is listed must be what is there
-    serving = _field(manifest, "serving", dict)
+    serving = field(manifest, "serving", dict)
+    name = field(manifest, "name", str)
+    if not name.isprintable():
+        raise StartupFailure(
+            f"model: {MANIFEST}: name is {shown(name)}; it stands in every answer and must be printable"
+        )
     return ModelFiles(
-        name=_field(manifest, "name", str),
-        gguf=_weights(weights),
+        name=name,
+        gguf=_weights(weights, gguf_sha256),
         serving=ServingDefaults(
-            readout=_field(serving, "readout", str),
-            prompt_version=_field(serving, "prompt_version", str),
-            n_ctx=_field(serving, "n_ctx", int),
+            readout=field(serving, "readout", str),
+            prompt_version=field(serving, "prompt_version", str),
+            n_ctx=field(serving, "n_ctx", int),
         ),
-        repo=_optional_text(manifest, "repo"),
-        revision=_optional_text(manifest, "revision"),
+        repo=optional_text(manifest, "repo"),
+        revision=optional_text(manifest, "revision"),
         calibration=calibration,
     )
 
@@ -137,8 +134,15 @@ def _beside(path: Path) -> list[Path]:
     return paths
 
 
-def _weights(files: list[_File]) -> GgufFile:
-    """The parts of one model, in order. Raises StartupFailure where a header says otherwise."""
+def _weights(files: list[_File], pinned: str | None) -> GgufFile:
+    """The parts of one model, in order. Raises StartupFailure where they are not `pinned`, or not by a header."""
+    lines = "".join(f"{each.sha256}  {each.file}\n" for each in files)
+    sha256 = files[0].sha256 if len(files) == 1 else hashlib.sha256(lines.encode()).hexdigest()
+    if pinned not in {None, sha256}:
+        raise StartupFailure(
+            f"DECISION_GGUF_SHA256: {pinned} is needed; the weights in {files[0].path} have {sha256}. Remedy: serve the"
+            " model that was declared, or declare this one and deploy again"
+        )
     for number, each in enumerate(files, 1):
         split = gguf_check.check(each.path)
         seen = "a whole model" if split is None else f"part {split.number} of {split.count}"
@@ -151,29 +155,29 @@ def _weights(files: list[_File]) -> GgufFile:
             f"model: the parts are named {named}; NAME-00001-of-{len(files):05}.gguf and so on are needed, since"
             " llama.cpp finds them by these names and would read other files than were verified"
         )
-    lines = "".join(f"{each.sha256}  {each.file}\n" for each in files)
-    sha256 = files[0].sha256 if len(files) == 1 else hashlib.sha256(lines.encode()).hexdigest()
     return GgufFile(path=files[0].path, file=files[0].file, bytes=sum(each.bytes for each in files), sha256=sha256)
 
 
 def _verified(folder: Path, entry: object, what: str, magic: bytes) -> _File:
     if not isinstance(entry, dict):
-        raise StartupFailure(f"model: {_MANIFEST}: {what} is {type(entry).__name__}; an object is needed")
-    name = _field(entry, "file", str)
-    size = _field(entry, "bytes", int)
-    sha256 = _field(entry, "sha256", str)
-    if name != Path(name).name or name in {"", ".", ".."} or "\\" in name or "\0" in name:
-        raise StartupFailure(f"model: {_MANIFEST}: {what}.file is {name!r}; a plain file name is needed")
+        raise StartupFailure(f"model: {MANIFEST}: {what} is {type(entry).__name__}; an object is needed")
+    name = field(entry, "file", str)
+    size = field(entry, "bytes", int)
+    sha256 = field(entry, "sha256", str)
+    if not _PLAIN.fullmatch(name):
+        raise StartupFailure(f"model: {MANIFEST}: {what}.file is {shown(name)}; a plain file name is needed")
     if not _SHA256.fullmatch(sha256):
-        raise StartupFailure(f"model: {_MANIFEST}: {what}.sha256 is {sha256!r}; 64 lower-case hex digits are needed")
+        raise StartupFailure(
+            f"model: {MANIFEST}: {what}.sha256 is {shown(sha256)}; 64 lower-case hex digits are needed"
+        )
     path = folder / name
     if path.is_symlink() or not path.is_file():
-        raise StartupFailure(f"model: {path} is named by {_MANIFEST} and is not a regular file here")
+        raise StartupFailure(f"model: {path} is named by {MANIFEST} and is not a regular file here")
     if path.stat().st_size != size:
-        raise StartupFailure(f"model: {path} has {path.stat().st_size} bytes; {_MANIFEST} says {size}")
+        raise StartupFailure(f"model: {path} has {path.stat().st_size} bytes; {MANIFEST} says {size}")
     found = _checked_hash(path, magic)
     if found != sha256:
-        raise StartupFailure(f"model: {path} has sha256 {found}; {_MANIFEST} says {sha256}")
+        raise StartupFailure(f"model: {path} has sha256 {found}; {MANIFEST} says {sha256}")
     return _File(path=path, file=name, bytes=size, sha256=sha256)
 
 
@@ -189,21 +193,3 @@ def _checked_hash(path: Path, magic: bytes = _MAGIC) -> str:
             digest.update(view[:count])
             count = file.readinto(view)
     return digest.hexdigest()
-
-
-def _field(table: dict[str, Any], key: str, kind: type) -> Any:
-    value = table.get(key)
-    if not isinstance(value, kind) or isinstance(value, bool):
-        raise StartupFailure(f"model: {_MANIFEST}: {key} is {value!r}; {kind.__name__} is needed")
-    return value
-
-
-def _list(table: object, key: str) -> list[Any]:
-    value = table.get(key, []) if isinstance(table, dict) else []
-    if not isinstance(value, list):
-        raise StartupFailure(f"model: {_MANIFEST}: {key} is {value!r}; a list is needed")
-    return value
-
-
-def _optional_text(table: dict[str, Any], key: str) -> str | None:
-    return None if table.get(key) is None else str(_field(table, key, str))

@@ -41,7 +41,7 @@ def opened() -> Opened:
 
 
 def _open(config: Config) -> Opened:
-    files = model_files.find(config.model_path)
+    files = model_files.find(config.model_path, gguf_sha256=config.gguf_sha256)
     # Not before the hash is under way: it is all Python. The package, as the main thread does: where one thread imports
     # a package and another one a part of it, each waits for the other, and Python gives one of them half a module.
     engine = import_module("decision_server.engine")

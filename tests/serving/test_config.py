@@ -10,6 +10,7 @@ from decision_server.config import ConfigError, load
 def test_no_settings_give_the_documented_defaults() -> None:
     config = load({})
     assert (config.host, config.port, config.model_path) == ("0.0.0.0", 8080, Path("/opt/ml/model"))
+    assert config.gguf_sha256 is None
     assert (config.n_ctx, config.n_threads, config.readout, config.prompt_version) == (None, None, None, None)
     assert (config.queue_size, config.deadline_seconds, config.read_timeout_seconds) == (64, 50, 10)
     assert (config.max_body_bytes, config.max_decisions, config.prefix_streams) == (1048576, 64, 8)
@@ -44,6 +45,9 @@ def test_the_documented_table_and_the_code_have_the_same_settings() -> None:
         ("DECISION_LOG_LEVEL", "trace"),
         ("DECISION_HOST", "localhost"),
         ("DECISION_MODEL_PATH", " "),
+        ("DECISION_GGUF_SHA256", "AB" * 32),
+        ("DECISION_GGUF_SHA256", "ab" * 31),
+        ("DECISION_GGUF_SHA256", ""),
         ("DECISION_UNKNOWN", "1"),
         ("GUNICORN_CMD_ARGS", "--workers 4"),
     ],
@@ -62,3 +66,7 @@ def test_the_platforms_port_wins_over_our_own() -> None:
 
 def test_variables_of_others_are_left_alone() -> None:
     assert load({"PATH": "/bin", "SAGEMAKER_MODEL_SERVER_WORKERS": "3", "DECISIONS": "x"}).port == 8080
+
+
+def test_the_pinned_weights_are_the_environments() -> None:
+    assert load({"DECISION_GGUF_SHA256": "0a" * 32}).gguf_sha256 == "0a" * 32

@@ -12,6 +12,8 @@ import pytest
 
 from decision_server.model_errors import StartupFailure
 from decision_server.model_files import find
+from tests.fixtures.split_gguf import split_gguf
+from tests.serving.server import SERVE, Server
 
 # a GGUF of no tensors and no metadata, and bytes that only hashes see
 CONTENT = b"GGUF\x03" + bytes(3 + 8 + 8) + bytes(range(256)) * 5
@@ -57,6 +59,77 @@ def test_a_bare_gguf_gives_facts_that_were_measured(tmp_path: Path) -> None:
     assert found.gguf.sha256 == hashlib.sha256(CONTENT).hexdigest()
 
 
+def test_pinned_weights_are_the_only_ones_that_are_taken(tmp_path: Path) -> None:
+    digest = hashlib.sha256(CONTENT).hexdigest()
+    bare = tmp_path / "some.gguf"
+    bare.write_bytes(CONTENT)
+    folder = tmp_path / "model"
+    folder.mkdir()
+    for path in (bare, archive(folder)):
+        assert find(path, gguf_sha256=digest).gguf.sha256 == digest
+        with pytest.raises(StartupFailure, match=f"^DECISION_GGUF_SHA256: {'a' * 64} is needed; .*gguf have {digest}"):
+            find(path, gguf_sha256="a" * 64)
+
+
+def test_a_whole_archive_of_other_weights_is_refused_before_their_header_is_read(tmp_path: Path) -> None:
+    """Manifest and weights agree with each other, and both came from somebody else."""
+    other = b"GGUF\x03" + b"\xff" * 64  # what the header says would be refused as well, in other words
+    entry = {"file": "tiny.gguf", "bytes": len(other), "sha256": hashlib.sha256(other).hexdigest()}
+    with pytest.raises(StartupFailure, match=r"^DECISION_GGUF_SHA256: "):
+        find(archive(tmp_path, other, gguf=entry), gguf_sha256=hashlib.sha256(CONTENT).hexdigest())
+
+
+def test_a_split_model_is_pinned_by_the_sum_of_its_parts(tiny_llama: Path, tmp_path: Path) -> None:
+    parts = split_gguf(tiny_llama, tmp_path, stem="tiny", count=3)
+    lines = "".join(f"{hashlib.sha256(each.read_bytes()).hexdigest()}  {each.name}\n" for each in parts)
+    identity = hashlib.sha256(lines.encode()).hexdigest()
+    assert find(parts[0], gguf_sha256=identity).gguf.sha256 == identity
+    with pytest.raises(StartupFailure, match="DECISION_GGUF_SHA256"):
+        find(parts[0], gguf_sha256=hashlib.sha256(parts[0].read_bytes()).hexdigest())
+
+
+def test_a_server_with_other_weights_than_pinned_ends_with_one_line_that_names_the_setting(
+    tiny_llama: Path, tmp_path: Path
+) -> None:
+    settings = {"DECISION_MODEL_PATH": str(tiny_llama), "DECISION_GGUF_SHA256": "a" * 64}
+    with Server(SERVE, tmp_path / "log", settings, wait=False) as server:
+        assert server.process.wait(30) == 3
+    assert f"DECISION_GGUF_SHA256: {'a' * 64} is needed" in server.log_line("load_failed")["error"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b" " * (1 << 20) + b"{}", "has more than 1048576 bytes"),
+        (b"[" * 500_000, "is nested too deeply"),
+        (b'{"manifest_version": ' + b"9" * 10_000 + b"}", "is not JSON: Exceeds the limit"),
+        (b'{"manifest_version": "' + b"9" * 10_000 + b'"}', "manifest_version is '9999"),
+        (b'{"manifest_version": ' + b"[" * 900 + b"]" * 900 + b"}", "manifest_version is a list of 1"),
+        (b"\xff\xfe\xfd", "is not JSON"),
+    ],
+)
+def test_a_manifest_from_anywhere_is_one_line_at_most(tmp_path: Path, text: bytes, message: str) -> None:
+    (tmp_path / "manifest.json").write_bytes(text)
+    with pytest.raises(StartupFailure, match=message) as caught:
+        find(tmp_path)
+    assert len(str(caught.value)) < 1000
+
+
+def test_a_manifest_without_end_is_read_up_to_its_limit(tmp_path: Path) -> None:
+    with (tmp_path / "manifest.json").open("wb") as out:
+        out.truncate(1 << 40)  # takes no room on the disk
+    with pytest.raises(StartupFailure, match="has more than 1048576 bytes"):
+        find(tmp_path)
+
+
+def test_a_calibration_that_is_no_calibration_by_its_size_is_refused(tmp_path: Path) -> None:
+    content = bytes((1 << 20) + 1)
+    (tmp_path / "calibration.json").write_bytes(content)
+    entry = {"file": "calibration.json", "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    with pytest.raises(StartupFailure, match="has more than 1048576 bytes; it is read whole"):
+        find(archive(tmp_path, calibration=entry))
+
+
 def changed_gguf(**changes: Any) -> dict[str, Any]:
     return {"gguf": {**manifest()["gguf"], **changes}}
 
@@ -65,6 +138,9 @@ def changed_gguf(**changes: Any) -> dict[str, Any]:
     ("changes", "message"),
     [
         ({"manifest_version": 2}, "manifest_version is 2; 1 is needed"),
+        ({"name": "\ud800"}, "it stands in every answer and must be printable"),
+        (changed_gguf(file="a" * 300 + ".gguf"), "a plain file name is needed"),
+        (changed_gguf(file="a\0.gguf"), "a plain file name is needed"),
         ({"name": None}, "name is None; str is needed"),
         ({"gguf": None}, "gguf is NoneType; an object is needed"),
         ({"serving": {"readout": "letters", "prompt_version": "v", "n_ctx": True}}, "n_ctx is True; int is needed"),

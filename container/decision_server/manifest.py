@@ -1,0 +1,64 @@
+"""Reads the manifest beside the weights: JSON of bounded size, and one typed value of it at a time.
+
+What the values mean and whether the files are those it lists is `model_files`' to say (docs/interfaces.md, section 1).
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from decision_server.model_errors import StartupFailure
+
+MANIFEST = "manifest.json"
+_MAX_BYTES = 1 << 20
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Raises StartupFailure for anything but a JSON object of version 1."""
+    place = folder / MANIFEST
+    try:
+        with place.open("rb") as file:
+            data = file.read(_MAX_BYTES + 1)
+        if len(data) > _MAX_BYTES:
+            raise StartupFailure(f"model: {place} has more than {_MAX_BYTES} bytes, which no manifest needs")
+        content = json.loads(data)
+    except FileNotFoundError:
+        names = ", ".join(sorted(entry.name for entry in folder.iterdir())) or "no files"
+        raise StartupFailure(f"model: {folder} holds {names}; {MANIFEST} is missing") from None
+    except OSError as error:
+        raise StartupFailure(f"model: {place}: {error.strerror}; a file that can be read is needed") from None
+    except RecursionError:
+        raise StartupFailure(f"model: {place} is nested too deeply; no manifest is") from None
+    except ValueError as error:
+        raise StartupFailure(f"model: {place} is not JSON: {error}") from None
+    if not isinstance(content, dict) or content.get("manifest_version") != 1:
+        seen = content.get("manifest_version") if isinstance(content, dict) else type(content).__name__
+        raise StartupFailure(f"model: {place}: manifest_version is {shown(seen)}; 1 is needed")
+    return content
+
+
+def field(table: dict[str, Any], key: str, kind: type) -> Any:
+    value = table.get(key)
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise StartupFailure(f"model: {MANIFEST}: {key} is {shown(value)}; {kind.__name__} is needed")
+    return value
+
+
+def list_of(table: object, key: str) -> list[Any]:
+    value = table.get(key, []) if isinstance(table, dict) else []
+    if not isinstance(value, list):
+        raise StartupFailure(f"model: {MANIFEST}: {key} is {shown(value)}; a list is needed")
+    return value
+
+
+def optional_text(table: dict[str, Any], key: str) -> str | None:
+    return None if table.get(key) is None else str(field(table, key, str))
+
+
+def shown(value: object) -> str:
+    """For the one line of an error, however much a manifest holds."""
+    whole = not isinstance(value, dict | list) or not value
+    text = repr(value) if whole else f"a {type(value).__name__} of {len(value)}"
+    return text if len(text) <= 200 else f"{text[:200]}…"
