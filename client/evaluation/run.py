@@ -15,11 +15,11 @@ from client.errors import JobFailed
 from client.evaluation.item import Item
 from client.evaluation.journal import Journal
 from client.evaluation.outcomes import GIVEN, REVERSED, Outcome, keep
+from client.transport.failures import KINDS
 
 BUSY = frozenset({429, 503})
-NO_WAY = frozenset(
-    {None, 401, 403, 404, 502}
-)  # nobody there, no right, no such endpoint: no other item will fare better
+NO_WAY = frozenset({401, 403, 404, 502})  # nobody there, no right, no such endpoint: equal for every item
+TIMEOUTS = 3  # askings that may end at the client's own deadline, which a busy server may have used up
 PAUSE_SECONDS = 1.0
 ONE = "q"  # the name of the one question in a request; it never reaches the model
 
@@ -49,25 +49,34 @@ def ask_all(
     prompt_version: str | None,
     journal: Journal,
     progress: Callable[[Outcome], None],
+    waiting: Callable[[str], None] = lambda why: None,
     pause_seconds: float = PAUSE_SECONDS,
 ) -> tuple[Outcome, ...]:
     """One outcome for each item, and, with reversed_too, a second one for those with options to turn round; all in the
     items' order, those of the journal included. The reversed askings begin when all others are answered.
 
     readout, prompt_version: for all items; None leaves it to the item, and then to the target. progress: called for
-    each new outcome, by one thread at a time. A target that says 503 is asked again for as long as it says so. Raises
-    JobFailed where it cannot be reached; the journal then has what was answered.
+    each new outcome, by one thread at a time. A target that says 503 is asked again for as long as it says so; waiting
+    is told. Raises JobFailed where it cannot be reached; the journal then has what was answered.
     """
     done = {(outcome.item_id, outcome.order): outcome for outcome in journal.outcomes}
     session = 1 + max((outcome.session for outcome in journal.outcomes), default=-1)
     numbers = itertools.count(1 + max((outcome.started for outcome in journal.outcomes), default=-1))
     stop, telling = threading.Event(), threading.Lock()
 
+    def pause(item: Item, why: DecisionError) -> bool:
+        """Whether to go on asking."""
+        with telling:
+            waiting(f"item {item.id}: {why.code}: {why.message}; it is asked again")
+        return not stop.wait(pause_seconds)
+
     def work(item: Item, order: str) -> None:
         if stop.is_set():
             return
         started, began, clock = next(numbers), time.time(), time.monotonic()
-        answer, error = _ask(item, order, target, readout, prompt_version, stop, pause_seconds)
+        answer, error = _until_told(
+            lambda: _ask(item, order, target, readout, prompt_version), lambda why: pause(item, why)
+        )
         if answer is None and error is None:
             return
         outcome = Outcome(
@@ -107,36 +116,30 @@ def turns(item: Item) -> bool:
     return isinstance(item.question, (Choice, Decision))
 
 
-def _ask(
-    item: Item,
-    order: str,
-    target: Target,
-    readout: str | None,
-    prompt_version: str | None,
-    stop: threading.Event,
-    pause_seconds: float,
-) -> tuple[Answer | None, str | None]:
-    """The answer, or why there is none, or neither where the run was stopped meanwhile. Raises JobFailed."""
+def _ask(item: Item, order: str, target: Target, readout: str | None, prompt_version: str | None) -> Answer:
     question = _turned(item.question) if order == REVERSED else item.question
-    while not stop.is_set():
+    if isinstance(question, Decision):
+        chosen, version = readout or question.readout, prompt_version or question.prompt_version
+        return target.decide(replace(question, readout=chosen, prompt_version=version))
+    return target.ask(item.state, {ONE: question}, readout=readout, prompt_version=prompt_version)[ONE]
+
+
+def _until_told(ask: Callable[[], Answer], pause: Callable[[DecisionError], bool]) -> tuple[Answer | None, str | None]:
+    """The answer, or why there is none, or neither where `pause` says to stop. Raises JobFailed."""
+    timeouts = 0
+    while True:
         try:
-            if isinstance(question, Decision):
-                named = replace(
-                    question,
-                    readout=readout or question.readout,
-                    prompt_version=prompt_version or question.prompt_version,
-                )
-                return target.decide(named), None
-            return target.ask(item.state, {ONE: question}, readout=readout, prompt_version=prompt_version)[ONE], None
+            return ask(), None
         except DecisionError as error:
-            if error.status in NO_WAY:
-                raise JobFailed(
-                    f"item {item.id}: {error}\nWhat was answered is kept. To go on: the same command once more"
-                ) from error
-            if error.status not in BUSY:
+            status = error.status or KINDS[error.code].status
+            if status in NO_WAY:
+                raise JobFailed(f"{error}\nWhat was answered is kept. To go on: the same command again") from error
+            mine = error.status is None and error.code == "deadline_exceeded"
+            timeouts += mine
+            if status not in BUSY and not (mine and timeouts < TIMEOUTS):
                 return None, f"{error.code}: {error.message}"
-            stop.wait(pause_seconds)
-    return None, None
+            if not pause(error):
+                return None, None
 
 
 def _turned(question: Question | Decision) -> Question | Decision:
