@@ -59,6 +59,7 @@ def optional_text(table: dict[str, Any], key: str) -> str | None:
 
 def shown(value: object) -> str:
     """For the one line of an error, however much a manifest holds."""
-    whole = not isinstance(value, dict | list) or not value
-    text = repr(value) if whole else f"a {type(value).__name__} of {len(value)}"
+    if isinstance(value, dict | list) and value:
+        return f"a {type(value).__name__} of {len(value)}"
+    text = repr(value)
     return text if len(text) <= 200 else f"{text[:200]}…"
