@@ -12,6 +12,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from client import asynchronous_command, bulk_command
 from client.errors import INTERRUPTED, JOB_FAILED, REFUSED, JobFailed, Refused
 from client.gateway import command as gateway_command
+from client.playground import command as playground_command
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -40,6 +41,7 @@ def parser() -> argparse.ArgumentParser:
     bulk_command.add_parser(commands)
     asynchronous_command.add_parser(commands)
     gateway_command.add_parser(commands)
+    playground_command.add_parser(commands)
     return root
 
 

@@ -54,6 +54,11 @@ class LocalServer:
         return self._name
 
     @property
+    def url(self) -> str:
+        """Where other programs on this machine can ask it, as long as it runs."""
+        return self._server.name
+
+    @property
     def process_id(self) -> int:
         """Of the process whose descendants do the work."""
         return self._process.pid

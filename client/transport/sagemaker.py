@@ -58,6 +58,12 @@ class SageMakerEndpoint:
     def name(self) -> str:
         return f"endpoint {self._endpoint} in {self._region}"
 
+    @property
+    def region(self) -> str | None:
+        """As it was found where none was given."""
+        found: str | None = self._region
+        return found
+
     def send(self, request: Request, *, timeout: float) -> Answer:
         """Its body plain: InvokeEndpoint passes on no Content-Encoding."""
         if len(request.body) > MAX_BODY_BYTES:
