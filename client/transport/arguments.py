@@ -12,9 +12,9 @@ from client.transport.targets import LocalTarget, SageMakerTarget, Target, UrlTa
 _BESIDE = {"region": "endpoint_name", "api_key_env": "url", "setting": "model"}
 
 
-def add_target(parser: argparse.ArgumentParser) -> None:
+def add_target(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
     group = parser.add_argument_group("whom to ask, one of these")
-    one = group.add_mutually_exclusive_group(required=True)
+    one = group.add_mutually_exclusive_group(required=required)
     one.add_argument("--endpoint-name", metavar="NAME", help="a SageMaker endpoint, such as decision-dev-scoring")
     one.add_argument("--url", help="a server, such as http://127.0.0.1:8080")
     one.add_argument("--model", metavar="PATH", help="a .gguf or a model folder: a server is started for it here")
@@ -29,6 +29,11 @@ def add_target(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def target_named(options: argparse.Namespace) -> bool:
+    """Of `add_target` with required=False: whether one was named."""
+    return any(getattr(options, name) is not None for name in ("endpoint_name", "url", "model"))
+
+
 def target_of(options: argparse.Namespace) -> Target:
     """Raises Refused."""
     for name, needed in _BESIDE.items():
@@ -41,7 +46,7 @@ def target_of(options: argparse.Namespace) -> Target:
     return LocalTarget(model=options.model, settings=tuple(_setting(each) for each in options.setting or ()))
 
 
-def add_deadline(parser: argparse.ArgumentParser, *, default: float, of: str) -> None:
+def add_deadline(parser: argparse._ActionsContainer, *, default: float, of: str) -> None:
     parser.add_argument(
         "--deadline", metavar="SECONDS", type=seconds, default=default, help=f"for {of} (default: {default:g})"
     )
