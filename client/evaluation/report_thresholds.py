@@ -1,0 +1,75 @@
+"""The report's section on what may be automated."""
+
+from __future__ import annotations
+
+from client.evaluation import plots
+from client.evaluation.findings import Findings
+from client.evaluation.thresholds import ALL, Cut, Threshold
+from client.evaluation.words import NONE, count_of, interval, percent
+from client.pages.blocks import Block, Plot, Section, Table, Text
+
+_HEADERS = ("questions", "claim", "abstain_below", "automated", "share", "wrong of those", "95 % interval", "at most")
+_LIKELY = "as seen here"
+_ASSURED = "assured"
+
+
+def automation(found: Findings) -> Section:
+    curve = Plot(
+        svg=plots.risk_coverage(found.pairs, found.summary.whole.accuracy.total, found.thresholds),
+        caption="The surest answers first. Dashed: the risk budgets; ● the cut as seen here, ◆ the assured one.",
+    )
+    explained = Text(
+        text=f"“{_LIKELY}”: the lowest cut at which no more than the budget of this set's automated answers are wrong. "
+        "It was chosen by the answers it is measured on: expect somewhat more errors. "
+        f"“{_ASSURED}”: for decisions like these the error is within the budget with 95 % confidence (exact binomial "
+        "bounds at ten shares of the answers, each tested at 0.5 %); small sets assure little. Put the cut into "
+        "requests as abstain_below (x_abstain_below in System One): answers below it come back as abstained. A claim "
+        "holds for its own row."
+    )
+    tables: list[Block] = [
+        Table(
+            caption=f"Automate at no more than {percent(risk)} errors",
+            headers=_HEADERS,
+            numeric=frozenset(range(2, len(_HEADERS))),
+            rows=tuple(row for each in found.thresholds if each.risk == risk for row in _rows(each)),
+        )
+        for risk in dict.fromkeys(each.risk for each in found.thresholds)
+    ]
+    return Section(heading="What may be automated", blocks=(curve, *tables, explained))
+
+
+def lines(thresholds: tuple[Threshold, ...]) -> list[str]:
+    """For a terminal: what to put into requests."""
+    told = []
+    for each in thresholds:
+        scope = "all questions" if each.scope == ALL else f"{each.scope} questions"
+        for claim, cut in ((_LIKELY, each.likely), (_ASSURED, each.assured)):
+            found = "no cut does" if cut is None else f"abstain_below {cut.abstain_below!r} automates {_shares(cut)}"
+            told.append(f"at most {percent(each.risk)} errors, {scope}, {claim}: {found}")
+    return told
+
+
+def _shares(cut: Cut) -> str:
+    bound = "" if cut.bound is None else f", truly at most {percent(cut.bound)}"
+    return f"{percent(cut.automated.value)}, {count_of(cut.wrong)} wrong ({interval(cut.wrong)}{bound})"
+
+
+def _rows(threshold: Threshold) -> list[tuple[str, ...]]:
+    return [
+        _row(threshold.scope, claim, cut) for claim, cut in ((_LIKELY, threshold.likely), (_ASSURED, threshold.assured))
+    ]
+
+
+def _row(scope: str, claim: str, cut: Cut | None) -> tuple[str, ...]:
+    if cut is None:
+        return (scope, claim, "no cut", *[NONE] * 5)
+    return (
+        scope,
+        claim,
+        repr(cut.abstain_below),
+        count_of(cut.automated),
+        percent(cut.automated.value),
+        count_of(cut.wrong),
+        interval(cut.wrong),
+        percent(cut.bound),
+    )

@@ -1,0 +1,57 @@
+"""What distinguishes one target from another in a run's settings: a run on a file does not go on with another file that
+has its name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from client.decisions import LocalTarget, SageMakerTarget, Target, UrlTarget
+from client.errors import Refused
+
+_BLOCK = 1 << 22
+
+
+def described(target: Target) -> str:
+    """Raises Refused where a model is not there."""
+    match target:
+        case SageMakerTarget():
+            return f"endpoint {target.endpoint_name}" + (f" in {target.region}" if target.region else "")
+        case UrlTarget():
+            return target.url
+        case LocalTarget():
+            return f"{Path(target.model).name}, sha256 {_digest(Path(target.model))}"
+
+
+def short(target: Target) -> str:
+    """For the name of a folder."""
+    match target:
+        case SageMakerTarget():
+            name = target.endpoint_name
+        case UrlTarget():
+            name = urlsplit(target.url).netloc
+        case LocalTarget():
+            name = Path(target.model).name.removesuffix(".gguf")
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", name)
+
+
+def server_settings(target: Target) -> tuple[str, ...]:
+    return (
+        tuple(f"{name}={value}" for name, value in sorted(target.settings)) if isinstance(target, LocalTarget) else ()
+    )
+
+
+def _digest(model: Path) -> str:
+    """Of a folder: of its manifest, which names all other files by theirs."""
+    path = model / "manifest.json" if model.is_dir() else model
+    digest = hashlib.sha256()
+    try:
+        with path.open("rb") as file:
+            while block := file.read(_BLOCK):
+                digest.update(block)
+    except OSError as error:
+        raise Refused(f"--model {model}: {path} cannot be read: {error.strerror}") from error
+    return digest.hexdigest()
