@@ -10,7 +10,9 @@ from collections.abc import Callable
 from botocore.exceptions import BotoCoreError, ClientError
 
 from client import asynchronous_command, bulk_command
+from client.decide import command as decide_command
 from client.errors import INTERRUPTED, JOB_FAILED, REFUSED, JobFailed, Refused
+from client.evaluation import command as evaluation_command
 from client.gateway import command as gateway_command
 from client.playground import command as playground_command
 
@@ -38,9 +40,11 @@ def main(arguments: list[str] | None = None) -> int:
 def parser() -> argparse.ArgumentParser:
     root = argparse.ArgumentParser(prog="python -m client", description=__doc__)
     commands = root.add_subparsers(dest="command", required=True)
+    decide_command.add_parser(commands)
     bulk_command.add_parser(commands)
     asynchronous_command.add_parser(commands)
     gateway_command.add_parser(commands)
+    evaluation_command.add_parser(commands)
     playground_command.add_parser(commands)
     return root
 

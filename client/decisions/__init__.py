@@ -4,6 +4,7 @@ Needs boto3 and urllib3 and nothing else, so that it can be taken along into a L
 """
 
 from client.decisions.answer import Answer
+from client.decisions.asynchronous import AsyncDecisionClient
 from client.decisions.client import DecisionClient
 from client.decisions.error import DecisionError
 from client.decisions.questions import Choice, Decision, Noul, Option, Question, Score
@@ -13,6 +14,7 @@ from client.transport.targets import LocalTarget, SageMakerTarget, Target, UrlTa
 
 __all__ = [
     "Answer",
+    "AsyncDecisionClient",
     "Choice",
     "Content",
     "Decision",

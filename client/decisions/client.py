@@ -79,13 +79,13 @@ class DecisionClient:
         return self._upstream.name
 
     def decide(self, decision: Decision, *, deadline_seconds: float | None = None) -> Answer:
-        return self._made(calls.decide(decision), deadline_seconds)
+        return self.made(calls.decide(decision), deadline_seconds)
 
     def decide_many(
         self, decisions: Sequence[Decision], *, deadline_seconds: float | None = None
     ) -> tuple[Answer, ...]:
         """In their order. Up to 64 go in a request; those about an equal state are computed together."""
-        return self._made(calls.decide_many(decisions), deadline_seconds)
+        return self.made(calls.decide_many(decisions), deadline_seconds)
 
     def ask(
         self,
@@ -98,22 +98,22 @@ class DecisionClient:
     ) -> Mapping[str, Answer]:
         """By the questions' names, in their order."""
         call = calls.ask(state, questions, readout=readout, prompt_version=prompt_version)
-        return self._made(call, deadline_seconds)
+        return self.made(call, deadline_seconds)
 
     def ask_body(self, body: Mapping[str, JsonValue], *, deadline_seconds: float | None = None) -> Mapping[str, Answer]:
         """A body of contract section 3 or 4 as it is; the answers by the decisions' ids or the questions' names."""
-        return self._made(calls.ask_body(body), deadline_seconds)
+        return self.made(calls.ask_body(body), deadline_seconds)
 
     def models(self) -> tuple[str, ...]:
         """The names by which System One requests may call the model."""
-        return self._made(calls.models(), None)
+        return self.made(calls.models(), None)
 
     def metrics(self) -> str | None:
         """Prometheus text; None where there is none to be had: of an endpoint, through a gateway."""
         if not self._has_metrics:
             return None
         try:
-            return self._made(calls.metrics(), None)
+            return self.made(calls.metrics(), None)
         except DecisionError as error:
             if error.status == 404:
                 return None
@@ -130,6 +130,7 @@ class DecisionClient:
     ) -> None:
         self.close()
 
-    def _made(self, call: Call[T], deadline_seconds: float | None) -> T:
+    def made(self, call: Call[T], deadline_seconds: float | None, *, gone: Callable[[], bool] = lambda: False) -> T:
+        """gone: whether nobody waits for the answer any more; then it is not asked again."""
         seconds = self._deadline_seconds if deadline_seconds is None else deadline_seconds
-        return made(call, self._upstream, deadline_seconds=seconds, clock=self._clock)
+        return made(call, self._upstream, deadline_seconds=seconds, clock=self._clock, gone=gone)

@@ -15,6 +15,7 @@ class Kind(NamedTuple):
 KINDS = {
     # the request
     "bad_encoding": Kind(400, 1),
+    "repeated_route": Kind(400, 1),
     "refused_by_sagemaker": Kind(400, 1),
     "not_found": Kind(404, 1),
     "method_not_allowed": Kind(405, 1),

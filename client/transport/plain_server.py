@@ -44,7 +44,10 @@ class PlainServer:
         except ReadTimeoutError as error:
             raise Failure("deadline_exceeded", f"{self._url}: no answer within {timeout:.1f} s") from error
         except (NewConnectionError, ConnectTimeoutError) as error:
-            raise Failure("not_connected", f"{self._url}: nobody listens there: {error}") from error
+            why = str(error).rpartition("): ")[2]
+            raise Failure(
+                "not_connected", f"{self._url}: no server there: {why}. Remedy: look at the URL, or start one"
+            ) from error
         except HTTPError as error:
             raise Failure("unreachable", f"{self._url}: the connection broke: {error}") from error
 

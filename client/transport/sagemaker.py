@@ -85,6 +85,12 @@ class SageMakerEndpoint:
         attributes = [request.headers[CUSTOM]] if CUSTOM in request.headers else []
         if request.route != "/invocations":
             attributes.append(f"route={request.route}")
+        routes = [each.strip() for each in ",".join(attributes).split(",") if each.strip().startswith("route=")]
+        if len(routes) > 1:
+            raise Failure(
+                "repeated_route",
+                f"{CUSTOM}: {' and '.join(routes)[:200]}; one route at most, by this header or the path",
+            )
         arguments = {
             "EndpointName": self._endpoint,
             "Body": request.body or b"{}",  # InvokeEndpoint wants one, of a GET too
