@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from client.calibration.scores import Scored, scores_of
+from client.calibration.scores import Scored, probabilities_of, scores_of
+from client.comparison.versus import group_of
+from client.evaluation.asked import Answered, answered
 from client.evaluation.item import Item
-from client.evaluation.outcomes import GIVEN, Given, Outcome
+from client.evaluation.outcomes import Given, Outcome
 
 QUESTION_TYPES = ("choice", "noul", "score")  # in the server's order
 
@@ -26,47 +28,58 @@ class LeftOut:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Collected:
-    """items: of all types, in the order of the file. served_at: temperatures of the answers, undone here."""
+class Labelled:
+    """An answered decision as the metrics see it, and as a fit does."""
 
-    items: tuple[Scored, ...]
+    answer: Answered
+    scored: Scored
+
+
+@dataclass(frozen=True, kw_only=True)
+class Collected:
+    """labelled: in the order of the file. served_at: the temperatures that the answers were given at; undone here."""
+
+    labelled: tuple[Labelled, ...]
     left_out: tuple[LeftOut, ...]
     served_at: tuple[float, ...]
 
-    def of_type(self, question_type: str) -> tuple[Scored, ...]:
-        return tuple(item for item in self.items if item.question_type == question_type)
-
-    @property
-    def bounded(self) -> int:
-        return sum(item.bounded for item in self.items)
+    def of_type(self, question_type: str) -> tuple[Labelled, ...]:
+        return tuple(each for each in self.labelled if each.scored.question_type == question_type)
 
 
 def collect(items: Sequence[Item], outcomes: Sequence[Outcome], *, readout: str, prompt_version: str) -> Collected:
-    """readout, prompt_version: those the calibration is for."""
-    answers = {outcome.item_id: outcome for outcome in outcomes if outcome.order == GIVEN}
-    scored: list[Scored] = []
+    """readout, prompt_version: those that the calibration is for."""
+    found = {pair.item.id: pair for pair in answered(items, outcomes)}
+    labelled: list[Labelled] = []
     left_out: Counter[tuple[str, str]] = Counter()
-    served_at: set[float] = set()
     for item in items:
-        outcome = answers.get(item.id)
-        if outcome is None or outcome.answer is None or not outcome.valid:
+        pair = found.get(item.id)
+        if pair is None:
             left_out[item.question_type, "no valid answer"] += 1
             continue
-        given = outcome.answer
-        used = (given.readout, given.prompt_version)
+        used = (pair.given.readout, pair.given.prompt_version)
         if used != _for_type(item.question_type, readout, prompt_version):
             left_out[item.question_type, f"answered by {used[0]} with {used[1]}"] += 1
             continue
-        served_at.add(given.temperature)
-        scored.append(_scored(item, given))
+        labelled.append(Labelled(answer=pair, scored=_scored(item, pair.given)))
     return Collected(
-        items=tuple(scored),
+        labelled=tuple(labelled),
         left_out=tuple(
             LeftOut(question_type=name, reason=reason, count=count)
             for (name, reason), count in sorted(left_out.items())
         ),
-        served_at=tuple(sorted(served_at)),
+        served_at=tuple(sorted({each.answer.given.temperature for each in labelled})),
     )
+
+
+def at_temperature(labelled: Labelled, temperature: float) -> Answered:
+    """The same answer as a server would have given it that divides its scores by this temperature."""
+    given = replace(
+        labelled.answer.given,
+        probabilities=probabilities_of(labelled.scored.scores, temperature),
+        temperature=temperature,
+    )
+    return replace(labelled.answer, given=given)
 
 
 def _scored(item: Item, given: Given) -> Scored:
@@ -75,9 +88,9 @@ def _scored(item: Item, given: Given) -> Scored:
         scores, bounded = scores_of(given.probabilities, given.temperature, question_type=item.question_type)
     return Scored(
         item_id=item.id,
-        group=item.group or f"item {item.id}",
+        group=group_of(item),
         question_type=item.question_type,
-        scores=tuple(scores),
+        scores=scores,
         expected=given.option_ids.index(item.expected),
         bounded=bounded,
     )

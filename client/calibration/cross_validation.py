@@ -77,11 +77,12 @@ def validate(items: Sequence[Scored], *, folds: int = FOLDS, seed: int = SEED) -
     )
 
 
-def too_few(items: Sequence[Scored]) -> str | None:
+def too_few(items: Sequence[Scored], *, folds: int = FOLDS) -> str | None:
     """Why these are too few to fit on, in words; None where they are enough."""
     groups = len({each.group for each in items})
-    if len(items) >= LEAST_ITEMS and groups >= LEAST_GROUPS:
+    least_groups = max(LEAST_GROUPS, 2 * folds)  # each fold with two at least
+    if len(items) >= LEAST_ITEMS and groups >= least_groups:
         return None
     return (
-        f"{len(items)} answered decisions in {groups} groups of paraphrases; {LEAST_ITEMS} in {LEAST_GROUPS} are needed"
+        f"{len(items)} answered decisions in {groups} groups of paraphrases; {LEAST_ITEMS} in {least_groups} are needed"
     )
