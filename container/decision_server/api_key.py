@@ -1,4 +1,4 @@
-"""The one API key that a server may ask for (contract 4.4). Without the setting, every caller is let in."""
+"""The one API key that a server may ask for (contract 2). Without the setting, every caller is let in."""
 
 from __future__ import annotations
 

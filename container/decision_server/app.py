@@ -28,7 +28,8 @@ from decision_server.wire.dialects import ROUTES, Dialect
 from decision_server.wire.error_bodies import CONTENT_TYPE, error_answer
 
 _log = logging.getLogger(__name__)
-_OF_THE_BODY = frozenset({400, 413, 422})  # what is wrong with one request, and will be when it is sent again
+# what is wrong with one request, and will be when it is sent again; a 404 here is a model's name in its body
+_OF_THE_BODY = frozenset({400, 404, 413, 422})
 
 
 def create_app(config: Config, lifecycle: Lifecycle[Any], metrics: Metrics) -> Flask:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import select
 import threading
 import time
-from collections.abc import Callable, Generator, Mapping
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import closing, contextmanager
 from functools import partial
 from typing import Any, Protocol
 
@@ -63,23 +63,27 @@ def answer_bulk(
         tally=tally,
     )
     MESSAGE.allow_pauses()
-    intake = Intake(
-        environ["wsgi.input"].read, max_bytes=config.bulk_max_bytes, timeout_seconds=config.read_timeout_seconds
+    sent = _parts(
+        bulk,
+        partial(
+            Intake,
+            environ["wsgi.input"].read,
+            max_bytes=config.bulk_max_bytes,
+            timeout_seconds=config.read_timeout_seconds,
+        ),
+        Lines(max_bytes=config.max_body_bytes),
+        partial(Outflow, _takes(environ.get("gunicorn.socket"))),
+        course,
     )
-    lines = Lines(max_bytes=config.max_body_bytes)
-    if not _places.acquire(blocking=False):
-        raise Refusal(
-            "queue_full",
-            f"{BULK_BODIES} bodies of {CONTENT_TYPE} are being answered, which is the limit; retry later",
-            retry_after_seconds=10,
-        )
-    sent = _parts(bulk, intake, lines, Outflow(_takes(environ.get("gunicorn.socket"))), course)
     return StreamedAnswer(content_type=CONTENT_TYPE, first=next(sent), parts=sent, course=course)
 
 
-def _parts(bulk: Bulk, intake: Intake, lines: Lines, outflow: Outflow, course: Course) -> Generator[bytes, None, None]:
+def _parts(
+    bulk: Bulk, open_intake: Callable[[], Intake], lines: Lines, open_outflow: Callable[[], Outflow], course: Course
+) -> Generator[bytes, None, None]:
+    """Raises Refusal at its first part where no place is free. Whatever fails after that gives the place back."""
     course.facts = facts = bulk.tally.facts()
-    with intake, closing(outflow):
+    with _place(), open_intake() as intake, closing(open_outflow()) as outflow:
         try:
             yield b""  # the status, before anything is computed
             for line in bulk.answers(intake, lines):
@@ -90,8 +94,22 @@ def _parts(bulk: Bulk, intake: Intake, lines: Lines, outflow: Outflow, course: C
         except Refusal as refusal:  # the caller has gone
             course.code = refusal.code
         finally:
-            _places.release()
             facts.update(bulk.tally.facts())
+
+
+@contextmanager
+def _place() -> Iterator[None]:
+    """One of those for bodies. Raises Refusal."""
+    if not _places.acquire(blocking=False):
+        raise Refusal(
+            "queue_full",
+            f"{BULK_BODIES} bodies of {CONTENT_TYPE} are being answered, which is the limit; retry later",
+            retry_after_seconds=10,
+        )
+    try:
+        yield
+    finally:
+        _places.release()
 
 
 def _check(config: Config, environ: Mapping[str, Any]) -> None:

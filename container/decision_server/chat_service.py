@@ -59,19 +59,26 @@ class ChatService:
         yield Ended(cut_by=cut_by, prompt_tokens=len(task.tokens), said_tokens=said_tokens)
 
     def _task(self, chat: Chat) -> ChatTask:
+        self._fits(chat, self._prompts.least_tokens(chat.messages), counted="at least ")
         try:
             tokens = self._prompts.tokens(chat.messages)
         except (TurnsRefused, DecisionRefused) as error:
             raise Refusal("bad_value", f"messages: {error}", place=("messages",)) from error
-        room = self._n_ctx - len(tokens)
+        room = self._fits(chat, len(tokens))
+        return ChatTask(
+            tokens=tokens, max_tokens=room if chat.max_tokens is None else chat.max_tokens, sampling=chat.sampling
+        )
+
+    def _fits(self, chat: Chat, prompt_tokens: int, *, counted: str = "") -> int:
+        """The tokens left for the answer. Raises Refusal where they are too few; nothing is ever cut to fit."""
+        room = self._n_ctx - prompt_tokens
         if room < (chat.max_tokens or 1):
             asked = "1 token of answer" if chat.max_tokens is None else f"max_tokens {chat.max_tokens}"
             raise Refusal(
                 "context_overflow",
-                f"messages: the prompt has {len(tokens)} tokens, and with {asked} more than the {self._n_ctx} that a "
-                "chat may have; shorten it, ask for fewer, or serve with a larger DECISION_CHAT_N_CTX",
+                f"messages: the prompt has {counted}{prompt_tokens} tokens, and with {asked} more than the "
+                f"{self._n_ctx} that a chat may have; shorten it, ask for fewer, or serve with a larger "
+                "DECISION_CHAT_N_CTX",
                 place=("messages",),
             )
-        return ChatTask(
-            tokens=tokens, max_tokens=room if chat.max_tokens is None else chat.max_tokens, sampling=chat.sampling
-        )
+        return room

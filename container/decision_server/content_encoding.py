@@ -1,4 +1,4 @@
-"""A body as it was sent → the body it stands for: identity, gzip or zstd (contract 4.4).
+"""A body as it was sent → the body it stands for: identity, gzip or zstd (contract 2).
 
 Limits hold for the decoded size: decoding stops at the first byte past them, so a small body that would swell to
 gigabytes costs no more than a large one.

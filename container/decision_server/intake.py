@@ -35,7 +35,11 @@ class Intake:
         self._thread = threading.Thread(target=self._run, name="intake", daemon=True)
 
     def __enter__(self) -> Intake:
-        self._thread.start()
+        try:
+            self._thread.start()
+        except RuntimeError:  # the system has no room for another
+            self._file.close()
+            raise
         return self
 
     def __exit__(

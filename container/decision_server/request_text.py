@@ -21,11 +21,16 @@ class RequestText:
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
+        self._longest_piece = vocabulary.longest_piece()
         special = vocabulary.special_tokens
         self.special = pattern([token.text for token in special])
         self._control_ids = frozenset(token.id for token in special if token.control)
         self._control = pattern([token.text for token in special if token.control])
         self._added = pattern([token.text for token in special if not token.control and is_marker(token.text)])
+
+    def least_tokens(self, text: str) -> int:
+        """No text has fewer tokens than this; known without looking at more than its length."""
+        return len(text.encode()) // self._longest_piece
 
     def tokens(self, text: str) -> tuple[int, ...]:
         """Plain text → ids, none of them a control token. Raises ControlTokenInText."""

@@ -53,7 +53,6 @@ class PromptTokenizer:
         """systems: every system turn that will be asked for. Raises StartupFailure if one cannot be framed exactly."""
         self._vocabulary = vocabulary
         self._text = RequestText(vocabulary)
-        self._longest_piece = vocabulary.longest_piece()
         self._frames = {system: self._token_frame(system) for system in systems}
         self._openings = {system: self._text.tokens(parts.answer) for system, parts in self._frames.items()}
         for system in systems:
@@ -61,7 +60,7 @@ class PromptTokenizer:
 
     def least_tokens(self, text: str) -> int:
         """No text has fewer tokens than this; known without looking at more than its length."""
-        return len(text.encode()) // self._longest_piece
+        return self._text.least_tokens(text)
 
     def encode(self, prompt: Prompt) -> EncodedPrompt:
         """Raises ControlTokenInText, DecisionRefused."""

@@ -74,6 +74,19 @@ def test_the_document_has_the_routes_of_the_application_and_no_others(server: Se
     assert {(path, each.upper()) for path, told in paths.items() for each in told.keys() & {"get", "post"}} == routes
 
 
+def test_every_route_that_answers_lines_says_so(server: Server) -> None:
+    paths = document(server)["paths"]
+    lines = "application/jsonlines"
+    routes = {
+        path for path, told in paths.items() if lines in told.get("post", {}).get("requestBody", {}).get("content", {})
+    }
+    assert routes == {"/invocations", "/v1/decisions", "/v1/systemone"}
+    asked = {"model": "tiny", "state": "s", "questions": {"q": {"type": "noul", "instructions": "?"}}}
+    for path in routes:
+        reply = server.request("POST", path, json.dumps(asked).encode(), {"Content-Type": lines})
+        assert (reply.status, reply.headers["Content-Type"], next(iter(reply.json))) == (200, lines, "model")
+
+
 def test_it_says_the_names_and_limits_of_this_server(server: Server) -> None:
     schemas = document(server)["components"]["schemas"]
     assert schemas["ModelName"]["enum"] == ["tiny", "jev-latest", "in-house"]

@@ -25,6 +25,10 @@ def test_a_refusal_is_an_answer_in_place_and_what_may_yet_succeed_is_still_an_er
         assert json.loads(refused.body)["code"] == "bad_value"
         assert json.loads(refused.body)["field"] == "decision.options"
         assert server.ask({"decision": decision()}).status == 200
+        question = {"type": "noul", "instructions": "?"}
+        stranger = server.ask({"model": "another", "state": "s", "questions": {"q": question}})
+        assert (stranger.status, stranger.json["detail"]["error_type"]) == (200, "model_not_found")
+        assert server.request("POST", "/invocations", b"{}", {"Content-Type": "text/csv"}).status == 415
         late = server.ask({"decision": decision(question="work 1500")})
         assert (late.status, json.loads(late.body)["retryable"]) == (504, True)
         line = next(each for each in server.log if each.get("code") == "bad_value")

@@ -125,6 +125,13 @@ def test_temperature_zero_and_a_seed_say_the_same_again_and_other_seeds_do_not(s
     )
 
 
+def test_the_least_temperature_that_is_taken_gives_numbers_and_so_the_most_probable_token(server: Server) -> None:
+    with pytest.raises(openai.BadRequestError, match="0, or 1e-06 to 2 allowed"):
+        complete(server, temperature=1e-40)
+    least = complete(server, temperature=1e-6, seed=7, max_tokens=16)
+    assert text(least) == text(complete(server, temperature=0, max_tokens=16))
+
+
 def test_a_small_top_p_leaves_the_most_probable_token_alone(server: Server) -> None:
     greedy = complete(server, temperature=0, max_tokens=16)
     assert text(complete(server, temperature=2, top_p=0.001, seed=5, max_tokens=16)) == text(greedy)

@@ -1,4 +1,4 @@
-"""`jevcompat test` against a real server, a tiny model: all of MUST and SHOULD, by both readouts (contract 4.6)."""
+"""`jevcompat test` against a real server, a tiny model: all of MUST and SHOULD, by both readouts (contract 4.5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Encoded bodies: what is read, and that limits hold for what they stand for (contract 4.4)."""
+"""Encoded bodies: what is read, and that limits hold for what they stand for (contract 2)."""
 
 import gzip
 import tracemalloc

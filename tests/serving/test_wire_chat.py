@@ -78,6 +78,8 @@ def test_all_roles_are_read_and_text_parts_begin_lines() -> None:
         ({"audio": {}}, "unknown_field", "audio"),
         ({"temperature": 2.1}, "bad_value", "temperature"),
         ({"temperature": "hot"}, "wrong_type", "temperature"),
+        ({"temperature": 1e-40}, "bad_value", "temperature"),
+        ({"temperature": 9e-7}, "bad_value", "temperature"),
         ({"top_p": True}, "wrong_type", "top_p"),
         ({"max_tokens": 0}, "bad_value", "max_tokens"),
         ({"max_tokens": 1, "max_completion_tokens": 2}, "bad_value", "max_tokens"),

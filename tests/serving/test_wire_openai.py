@@ -98,6 +98,26 @@ def test_an_input_of_messages_calls_and_outputs_is_kept_in_order_without_what_on
     ]
 
 
+def test_text_of_messages_and_outputs_may_be_empty_as_agents_send_it_and_what_is_asked_may_not() -> None:
+    empty = [
+        {"role": "assistant", "content": ""},
+        {"role": "user", "content": [{"type": "input_text", "text": ""}]},
+        {"role": "assistant", "content": [{"type": "output_text", "text": ""}, {"type": "refusal", "refusal": ""}]},
+        CALL,
+        OUTPUT | {"output": ""},
+        OUTPUT | {"output": [{"type": "input_text", "text": ""}]},
+        OUTPUT | {"output": []},
+    ]
+    state = read(body(PREDICATE, input=empty)).decisions[0].state
+    assert isinstance(state, list)
+    said = [item.get("content", item.get("output")) for item in state if isinstance(item, dict)]
+    assert said == ["", "", ["", {"refusal": ""}], None, "", "", []]
+    for nothing in ("", [], [{"type": "input_text", "text": ""}]):
+        field = "questions[0].instructions" + ("[0].text" if nothing and nothing != "" else "")
+        assert refusal(body(PREDICATE | {"instructions": nothing})).field == field
+    assert refusal(body(PREDICATE, input=[{"role": "user", "content": []}])).field == "input[0].content"
+
+
 def test_four_hundred_questions_are_read_and_one_more_is_refused() -> None:
     assert len(read(body(*[PREDICATE] * 400)).decisions) == 400
     assert refusal(body(*[PREDICATE] * 401)).message == "questions: 401 given; 1 to 400 allowed"

@@ -36,6 +36,7 @@ class Vocabulary:
         self._users = 0
         self._closed = False
         self._pieces: dict[int, bytes] = {}
+        self._longest: int | None = None
         self.n_tokens: int = api.llama_vocab_n_tokens(self._handle)
         self.n_ctx_train: int = api.llama_model_n_ctx_train(model)
         self.add_bos: bool = api.llama_vocab_get_add_bos(self._handle)
@@ -77,8 +78,10 @@ class Vocabulary:
 
     def longest_piece(self) -> int:
         """Bytes that a single token spells at most."""
-        with self._inside():
-            return max(len(self._piece(token)) for token in range(self.n_tokens))
+        if self._longest is None:
+            with self._inside():
+                self._longest = max(len(self._piece(token)) for token in range(self.n_tokens))
+        return self._longest
 
     def said(self, token: int) -> bytes:
         """The bytes that a generated token adds to an answer: a control token adds none."""

@@ -6,7 +6,7 @@ from decision_server.openapi.json_schema import TEXT, WHOLE, Schema, a_list, an_
 from decision_server.wire import chat_bodies
 
 _ANYTHING: Schema = {}
-_TEXT_PART = an_object({"type": one_of(["text"]), "text": TEXT})
+_TEXT_PART = an_object({"type": one_of(["text"]), "text": {"type": "string"}})
 _STOP: Schema = {**TEXT, "maxLength": chat_bodies.MAX_STOP_CHARACTERS}
 
 
@@ -20,7 +20,7 @@ def schemas() -> dict[str, Schema]:
         "model": named("ModelName"),
         "max_tokens": tokens,
         "max_completion_tokens": tokens,
-        "temperature": _number(0, 2),
+        "temperature": {"anyOf": [{"const": 0}, _number(chat_bodies.MIN_TEMPERATURE, chat_bodies.MAX_TEMPERATURE)]},
         "top_p": _number(0, 1),
         "frequency_penalty": _number(-2, 2),
         "presence_penalty": _number(-2, 2),

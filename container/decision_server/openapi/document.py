@@ -61,7 +61,14 @@ def _paths() -> Schema:
     return {
         "/invocations": every("Every dialect, told apart by its keys"),
         "/v1/decisions": every("The same outside SageMaker"),
-        "/v1/systemone": _asked(["SystemOneRequest"], ["SystemOneResponse"], ["SystemOneError"], "System One"),
+        "/v1/systemone": _asked(
+            ["SystemOneRequest"],
+            ["SystemOneResponse"],
+            ["SystemOneError"],
+            "System One",
+            other_bodies=_BULK,
+            other_answers=_BULK_ANSWERS,
+        ),
         "/v1/chat/completions": _asked(
             ["ChatRequest"], ["ChatCompletion"], ["OpenAIError"], "Chat completions", other_answers=_EVENTS
         ),

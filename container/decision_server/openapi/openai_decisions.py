@@ -19,9 +19,11 @@ from decision_server.wire.question_counts import MAX_QUESTIONS, OPTIONS
 
 _ANYTHING: Schema = {}
 _MARK = {"prompt_cache_breakpoint": _ANYTHING}
-_INPUT_TEXT = an_object({"type": one_of(["input_text"]), "text": TEXT}, _MARK)
-_OUTPUT_TEXT = an_object({"type": one_of(["output_text"]), "text": TEXT}, _MARK)
-_REFUSAL = an_object({"type": one_of(["refusal"]), "refusal": {"type": "string"}})
+_STRING: Schema = {"type": "string"}  # maybe empty
+_ASKED_TEXT = an_object({"type": one_of(["input_text"]), "text": TEXT}, _MARK)
+_INPUT_TEXT = an_object({"type": one_of(["input_text"]), "text": _STRING}, _MARK)
+_OUTPUT_TEXT = an_object({"type": one_of(["output_text"]), "text": _STRING}, _MARK)
+_REFUSAL = an_object({"type": one_of(["refusal"]), "refusal": _STRING})
 _INPUT_JSON = an_object(
     {"type": one_of(["input_json"]), "data": {"anyOf": [{"type": "object"}, a_list({"type": "object"})]}}
 )
@@ -30,25 +32,25 @@ _CALL = {"call_id": TEXT, "name": TEXT}
 _OWNER = {"namespace": _ANYTHING}
 
 
-def _content(*parts: Schema) -> Schema:
-    return {"anyOf": [TEXT, a_list({"anyOf": list(parts)}, least=1)]}
+def _content(text: Schema, *parts: Schema, least: int = 1) -> Schema:
+    return {"anyOf": [text, a_list({"anyOf": list(parts)}, least=least)]}
 
 
 def _message(role: str, *parts: Schema) -> Schema:
     more = {"type": one_of(["message"]), "phase": _ANYTHING}
-    return an_object({"role": one_of([role]), "content": _content(*parts)}, more)
+    return an_object({"role": one_of([role]), "content": _content(_STRING, *parts)}, more)
 
 
 def _output(kind: str) -> Schema:
     return an_object(
-        {"type": one_of([kind]), "call_id": TEXT, "output": _content(_INPUT_TEXT)},
+        {"type": one_of([kind]), "call_id": TEXT, "output": _content(_STRING, _INPUT_TEXT, least=0)},
         _SERVICE,
         description="Its call stands before it, with the same call_id.",
     )
 
 
 def _question(kind: str, **own: Schema) -> Schema:
-    required = {"type": one_of([kind]), "instructions": _content(_INPUT_TEXT, _INPUT_JSON), **own}
+    required = {"type": one_of([kind]), "instructions": _content(TEXT, _ASKED_TEXT, _INPUT_JSON), **own}
     return an_object(required, {"name": nullable(TEXT), **OF_A_QUESTION})
 
 
@@ -87,12 +89,8 @@ def schemas() -> dict[str, Schema]:
                 _message("developer", _INPUT_TEXT),
                 _message("system", _INPUT_TEXT),
                 _message("assistant", _OUTPUT_TEXT, _REFUSAL),
-                an_object(
-                    {"type": one_of(["function_call"]), **_CALL, "arguments": {"type": "string"}}, _OWNER | _SERVICE
-                ),
-                an_object(
-                    {"type": one_of(["custom_tool_call"]), **_CALL, "input": {"type": "string"}}, _OWNER | _SERVICE
-                ),
+                an_object({"type": one_of(["function_call"]), **_CALL, "arguments": _STRING}, _OWNER | _SERVICE),
+                an_object({"type": one_of(["custom_tool_call"]), **_CALL, "input": _STRING}, _OWNER | _SERVICE),
                 _output("function_call_output"),
                 _output("custom_tool_call_output"),
             ]

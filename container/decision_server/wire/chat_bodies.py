@@ -17,9 +17,10 @@ from decision_server.places import Place, spelled
 from decision_server.wire.json_body import shown
 from decision_server.wire.model_names import ModelNames
 from decision_server.wire.plain_values import as_flag, as_number, as_whole
-from decision_server.wire.shapes import as_list, as_object, as_text, count, fields, type_name
+from decision_server.wire.shapes import as_list, as_object, as_string, as_text, count, fields, type_name
 
 MAX_MESSAGES, MAX_STOPS, MAX_STOP_CHARACTERS = 1024, 16, 256
+MIN_TEMPERATURE, MAX_TEMPERATURE = 1e-6, 2  # besides 0
 _SEEDS = 2**32 - 1  # llama.cpp takes 32 bits, and the last number for "any"
 _LARGEST = 2**63 - 1
 ROLES: Mapping[str, Role] = {
@@ -134,7 +135,7 @@ def _part(value: JsonValue, place: Place) -> str:
             "bad_value", f"{spelled(here)}: {shown(kind)} cannot be read by this model; send text", place=here
         )
     fields(given, place, required=("type", "text"))
-    return as_text(given["text"], (*place, "text"))
+    return as_string(given["text"], (*place, "text"))
 
 
 def _max_tokens(given: Mapping[str, JsonValue]) -> int | None:
@@ -168,12 +169,25 @@ def _sampling(given: Mapping[str, JsonValue]) -> Sampling:
     """What is left out is as OpenAI has it; without a seed, one is drawn."""
     seed = as_whole(given["seed"], ("seed",), least=-_LARGEST - 1, most=_LARGEST) if "seed" in given else None
     return Sampling(
-        temperature=as_number(given.get("temperature", 1), ("temperature",), least=0, most=2),
+        temperature=_temperature(given.get("temperature", 1), ("temperature",)),
         top_p=as_number(given.get("top_p", 1), ("top_p",), least=0, most=1),
         frequency_penalty=as_number(given.get("frequency_penalty", 0), ("frequency_penalty",), least=-2, most=2),
         presence_penalty=as_number(given.get("presence_penalty", 0), ("presence_penalty",), least=-2, most=2),
         seed=secrets.randbelow(_SEEDS) if seed is None else seed % _SEEDS,
     )
+
+
+def _temperature(value: JsonValue, place: Place) -> float:
+    """0, or so much that a logit divided by it stays a number in the 32 bits that llama.cpp has for it."""
+    temperature = as_number(value, place, least=0, most=MAX_TEMPERATURE)
+    if 0 < temperature < MIN_TEMPERATURE:
+        raise Refusal(
+            "bad_value",
+            f"temperature: {shown(value)}; 0, or {MIN_TEMPERATURE:g} to {MAX_TEMPERATURE:g} allowed; 0 takes the most "
+            "probable token, always",
+            place=place,
+        )
+    return temperature
 
 
 def _include_usage(given: Mapping[str, JsonValue], *, stream: bool) -> bool:

@@ -1,18 +1,19 @@
 """The `input` and `instructions` of an OpenAI decision → evidence and question as the model reads them (contract 5).
 
+A message or an output may hold empty text, as agents send where a tool had nothing to say; instructions may not.
 Messages, calls and their outputs become a list of small objects that keep order, roles and words. What only concerns a
 service (item ids, status, phase, cache marks) is accepted and left out; what this model cannot read is refused by name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from decision_server.decisions import JsonValue, State
 from decision_server.errors import Refusal
 from decision_server.places import Place, spelled
 from decision_server.wire.json_body import shown
-from decision_server.wire.shapes import as_list, as_object, as_text, fields
+from decision_server.wire.shapes import as_list, as_object, as_string, as_text, fields
 
 _PARTS = {  # role → the types of part that its content may hold
     "user": ("input_text", "input_json", "input_image"),
@@ -54,7 +55,7 @@ def _item(value: JsonValue, place: Place, calls: dict[str, str]) -> JsonValue:
         call_id = as_text(given["call_id"], (*place, "call_id"))
         calls[call_id] = kind
         named = {key: given[key] for key in ("namespace", "name") if given.get(key) is not None}
-        return {"type": kind, "call_id": call_id, **named, said: _string(given[said], (*place, said))}
+        return {"type": kind, "call_id": call_id, **named, said: as_string(given[said], (*place, said))}
     if kind in _OUTPUTS:
         fields(given, place, required=("type", "call_id", "output"), optional=("id", "status"))
         call_id = as_text(given["call_id"], (*place, "call_id"))
@@ -63,7 +64,7 @@ def _item(value: JsonValue, place: Place, calls: dict[str, str]) -> JsonValue:
             raise Refusal(
                 "bad_value", f"{spelled(here)}: {shown(call_id)} is no {_OUTPUTS[kind]} that stands before", place=here
             )
-        return {"type": kind, "call_id": call_id, "output": _content(given["output"], (*place, "output"), _OF_A_TOOL)}
+        return {"type": kind, "call_id": call_id, "output": _output(given["output"], (*place, "output"))}
     here = (*place, "type")
     known = ", ".join(["message", *_CALLS, *_OUTPUTS])
     raise Refusal("bad_value", f"{spelled(here)}: {shown(kind)} is not known; known are {known}", place=here)
@@ -76,20 +77,29 @@ def _message(given: Mapping[str, JsonValue], place: Place) -> JsonValue:
         here = (*place, "role")
         known = ", ".join(_PARTS)
         raise Refusal("bad_value", f"{spelled(here)}: {shown(role)} is not known; known are {known}", place=here)
-    return {"role": role, "content": _content(given["content"], (*place, "content"), _PARTS[role])}
+    return {"role": role, "content": _content(given["content"], (*place, "content"), _PARTS[role], may_be_empty=True)}
 
 
-def _content(value: JsonValue, place: Place, allowed: Sequence[str]) -> State:
-    """A string as it is; one part as what it holds, several as a list."""
+def _output(value: JsonValue, place: Place) -> JsonValue:
+    """Of a call; none at all is an empty list."""
+    if isinstance(value, list) and not value:
+        return []
+    return _content(value, place, _OF_A_TOOL, may_be_empty=True)
+
+
+def _content(value: JsonValue, place: Place, allowed: Sequence[str], *, may_be_empty: bool = False) -> State:
+    """A string as it is; one part as what it holds, several as a list. may_be_empty: text of it."""
+    text = as_string if may_be_empty else as_text
     if isinstance(value, str):
-        return as_text(value, place)
-    parts = [_part(part, (*place, index), allowed) for index, part in enumerate(as_list(value, place))]
+        return text(value, place)
+    parts = [_part(part, (*place, index), allowed, text) for index, part in enumerate(as_list(value, place))]
     if not parts:
         raise Refusal("bad_value", f"{spelled(place)}: an empty list; give at least one part", place=place)
     return parts[0] if len(parts) == 1 else parts
 
 
-def _part(value: JsonValue, place: Place, allowed: Sequence[str]) -> State:
+def _part(value: JsonValue, place: Place, allowed: Sequence[str], text: Callable[[JsonValue, Place], str]) -> State:
+    """text: reads the text of a part. Raises Refusal."""
     given = as_object(value, place)
     kind = as_text(given.get("type"), (*place, "type"))
     if kind not in allowed:
@@ -107,9 +117,9 @@ def _part(value: JsonValue, place: Place, allowed: Sequence[str]) -> State:
             return _json(given["data"], (*place, "data"))
         case "refusal":
             fields(given, place, required=("type", "refusal"))
-            return {"refusal": _string(given["refusal"], (*place, "refusal"))}
+            return {"refusal": as_string(given["refusal"], (*place, "refusal"))}
     fields(given, place, required=("type", "text"), optional=("prompt_cache_breakpoint",))
-    return as_text(given["text"], (*place, "text"))
+    return text(given["text"], (*place, "text"))
 
 
 def _json(value: JsonValue, place: Place) -> State:
@@ -118,8 +128,3 @@ def _json(value: JsonValue, place: Place) -> State:
         return value
     items = as_list(value, place)
     return [as_object(item, (*place, index)) for index, item in enumerate(items)]
-
-
-def _string(value: JsonValue, place: Place) -> str:
-    """A string, empty or not: a call may have no arguments."""
-    return "" if value == "" else as_text(value, place)

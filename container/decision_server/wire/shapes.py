@@ -35,13 +35,19 @@ def as_list(value: JsonValue, place: Place) -> Sequence[JsonValue]:
     return value
 
 
-def as_text(value: JsonValue, place: Place) -> str:
-    """A non-empty string."""
+def as_string(value: JsonValue, place: Place) -> str:
+    """A string, empty or not."""
     if not isinstance(value, str):
         raise _wrong_type(place, value, "a string")
-    if not value:
-        raise Refusal("bad_value", f"{spelled(place)}: an empty string; give at least one character", place=place)
     return value
+
+
+def as_text(value: JsonValue, place: Place) -> str:
+    """A non-empty string."""
+    text = as_string(value, place)
+    if not text:
+        raise Refusal("bad_value", f"{spelled(place)}: an empty string; give at least one character", place=place)
+    return text
 
 
 def as_state(value: JsonValue, place: Place) -> State:
