@@ -36,9 +36,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser = commands.add_parser(
         "evaluate",
         help="how good a target is on decisions whose answers are known",
-        description="Asks every labelled decision of a file and reports accuracy, calibration, stability, time and what "
-        "may be automated. Exit code 0: all limits kept; 1: one is not, the last line says which; 2: nothing was asked; "
-        "3: the target could not be asked to the end, the same command goes on; 130: interrupted, likewise.",
+        description="Asks every labelled decision of a file and reports accuracy, calibration, stability, time and "
+        "what may be automated. Exit code 0: all limits kept; 1: one is not, the last line says which; 2: nothing was "
+        "asked; 3: the target could not be asked to the end, the same command goes on; 130: interrupted, likewise.",
     )
     parser.add_argument("--data", type=Path, required=True, metavar="FILE", help="labelled decisions: .jsonl or .csv")
     add_target(parser)

@@ -7,8 +7,6 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from tqdm import tqdm
-
 from client.decisions import DecisionClient, Target
 from client.errors import ANSWERED, SOME_FAILED, JobFailed
 from client.evaluation import items, progress, report, report_json, target_name, verdict
@@ -92,7 +90,7 @@ def _asked(
                     prompt_version=settings.prompt_version,
                     journal=journal,
                     progress=tell,
-                    waiting=tqdm.write,
+                    waiting=progress.say,
                 )
         except KeyboardInterrupt:
             say(f"interrupted; what was answered is in {folder}. To go on: the same command again")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Protocol
@@ -16,12 +17,20 @@ class Progress(Protocol):
     def __call__(self, outcome: Outcome) -> None: ...
 
 
+def say(text: str) -> None:
+    """A line beside the bar."""
+    tqdm.write(text, file=sys.stderr)
+
+
 @contextmanager
 def bar(items: Sequence[Item], done: Sequence[Outcome], *, total: int, shown: bool = True) -> Iterator[Progress]:
     """total: askings of the whole run. done: those of an earlier session."""
     expected = {item.id: item.expected for item in items}
     asked = right = 0
-    with tqdm(total=total, unit="decision", disable=not shown, dynamic_ncols=True) as drawn:
+    pause = 0.2 if sys.stderr.isatty() else 10.0  # a log shall not be filled with bars
+    with tqdm(
+        total=total, unit="asking", disable=not shown, dynamic_ncols=True, mininterval=pause, file=sys.stderr
+    ) as drawn:
 
         def count(outcome: Outcome) -> None:
             nonlocal asked, right

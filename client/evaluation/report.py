@@ -8,6 +8,7 @@ from client.evaluation.metrics import Part
 from client.evaluation.report_answers import answers
 from client.evaluation.report_thresholds import automation
 from client.evaluation.report_times import times
+from client.evaluation.report_trust import calibration, stability
 from client.evaluation.words import count_of, interval, number, percent, seconds
 from client.pages.blocks import Block, Fact, Facts, Plot, Section, Table, Text
 from client.pages.page import render
@@ -22,7 +23,7 @@ def report_html(found: Findings) -> str:
         f"{found.settings.target}, asked {whole.accuracy.total} labelled decisions of {found.settings.data}: "
         f"{percent(whole.accuracy.value)} right; of decisions like these, {interval(whole.accuracy)} (95 % interval)."
     )
-    sections = [_glance(found), _accuracy(found), _calibration(found), automation(found), _stability(found)]
+    sections = [_glance(found), _accuracy(found), calibration(found), automation(found), stability(found)]
     sections += [times(found), *answers(found), _setup(found), _formulas(found)]
     return render(title=f"Evaluation of {found.settings.data}", lead=lead, sections=sections)
 
@@ -79,53 +80,6 @@ def _parts(caption: str, parts: tuple[Part, ...]) -> Table:
             for part in parts
         ),
     )
-
-
-def _calibration(found: Findings) -> Section:
-    """Left out of the table: bins without answers."""
-    filled = [each for each in found.summary.reliability if each.mean is not None]
-    return Section(
-        heading="Calibration",
-        blocks=(
-            Plot(
-                svg=plots.reliability_diagram(found.summary.reliability),
-                caption="Points on the dashed line are well calibrated; below it, answers are surer than they are "
-                "right. Lines: 95 % intervals; n: answers of each bin.",
-            ),
-            Table(
-                headers=("top probability", "answers", "mean", "right", "95 % interval"),
-                numeric=frozenset({1, 2, 3, 4}),
-                rows=tuple(
-                    (
-                        f"{each.low:.1f} to {each.high:.1f}",
-                        str(each.right.total),
-                        percent(each.mean),
-                        percent(each.right.value),
-                        interval(each.right),
-                    )
-                    for each in filled
-                ),
-            ),
-        ),
-    )
-
-
-def _stability(found: Findings) -> Section:
-    summary, rows = found.summary, []
-    if (said := summary.paraphrases) is not None:
-        rows.append(("Paraphrases: groups of one answer", percent(said.groups.value), count_of(said.groups)))
-        rows.append(("Paraphrases: pairs of one answer", percent(said.pairs.value), count_of(said.pairs)))
-    if (turned := summary.flips) is not None:
-        rows.append(("Options reversed: answer changed", percent(turned.flipped.value), count_of(turned.flipped)))
-        rows.append(("Options reversed: probability moved by", number(turned.moved), "mean of the largest move"))
-    if (off := summary.ordinal) is not None:
-        rows.append(("Levels off: most probable level", number(off.of_mode), f"mean of {off.count} score questions"))
-        rows.append(("Levels off: expected level", number(off.of_mean), f"mean of {off.count} score questions"))
-    if (mass := summary.label_mass) is not None:
-        rows.append(("Mass on the options, median", number(mass.median), "of the model's own probability"))
-        rows.append(("Mass on the options below 0.5", percent(mass.low.value), count_of(mass.low)))
-    table = Table(headers=("", "", ""), numeric=frozenset({1}), rows=tuple(rows))
-    return Section(heading="Stability", blocks=(table,) if rows else (Text(text="Nothing was answered."),))
 
 
 def _setup(found: Findings) -> Section:

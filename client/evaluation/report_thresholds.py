@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from client.evaluation import plots
 from client.evaluation.findings import Findings
-from client.evaluation.thresholds import ALL, Cut, Threshold
+from client.evaluation.thresholds import ALL, LEAST, Cut, Threshold
 from client.evaluation.words import NONE, count_of, interval, percent
 from client.pages.blocks import Block, Plot, Section, Table, Text
 
@@ -19,7 +19,8 @@ def automation(found: Findings) -> Section:
         caption="The surest answers first. Dashed: the risk budgets; ● the cut as seen here, ◆ the assured one.",
     )
     explained = Text(
-        text=f"“{_LIKELY}”: the lowest cut at which no more than the budget of this set's automated answers are wrong. "
+        text=f"“{_LIKELY}”: the lowest cut at which no more than the budget of this set's automated answers are wrong, "
+        f"{LEAST} or more being automated. "
         "It was chosen by the answers it is measured on: expect somewhat more errors. "
         f"“{_ASSURED}”: for decisions like these the error is within the budget with 95 % confidence (exact binomial "
         "bounds at ten shares of the answers, each tested at 0.5 %); small sets assure little. Put the cut into "

@@ -15,6 +15,7 @@ from client.evaluation.item import Item
 from client.evaluation.outcomes import GIVEN, Given, Outcome
 
 ALL = "all"
+LEAST = 10  # automated answers without which no cut is stated: fewer say nothing of a rate
 STEPS = 10  # shares of the answers that are tested for the assured cut: 100 %, 90 %, …
 
 
@@ -34,8 +35,8 @@ class Cut:
 class Threshold:
     """For one risk budget, over the questions of one type or ALL. Either cut is None where there is none.
 
-    likely: the lowest cut at which no more than `risk` of this set's automated answers are wrong. It was chosen by the
-    same answers that it is measured on, so expect more errors than it shows.
+    likely: the lowest cut at which no more than `risk` of this set's automated answers, LEAST or more, are wrong. It
+    was chosen by the same answers that it is measured on, so expect more errors than it shows.
     assured: the lowest of STEPS cuts whose true error is, with CONFIDENCE, no more than `risk`.
     """
 
@@ -68,7 +69,7 @@ def _threshold(risk: float, scope: str, items: Sequence[Item], pairs: Sequence[A
 def _likely(risk: float, asked: int, pairs: Sequence[Answered]) -> Cut | None:
     for value in sorted({pair.given.top_probability for pair in pairs}):
         cut = _cut(value, asked, pairs)
-        if cut.wrong.count <= risk * cut.wrong.total:
+        if cut.wrong.total >= LEAST and cut.wrong.count <= risk * cut.wrong.total:
             return cut
     return None
 
