@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from .errors import PackagingError
 from .fields import SHA256, SHA256_LIMIT, Fields
 from .ggml_types import NEEDS_IMATRIX, QUANTIZABLE
+from .manifest import FileFacts, identity
 from .pinned import MAX_BYTES, PINNED_KEYS, PinnedFile, read_pinned
 from .serving import Serving, read_serving
 from .sources import Source, sibling, source_file
@@ -84,6 +85,20 @@ class Declaration:
     def sha256(self) -> str:
         """Of the source's file, of the first one where there are several."""
         return self.weights[0].sha256
+
+    @property
+    def gguf_sha256(self) -> str | None:
+        """By which the weights in the archive are known. None: a requantized result that nobody has pinned."""
+        if self.quantize is not None:
+            return self.quantize.sha256
+        part = part_name(self.file)
+        names = [self.file] if part is None else all_parts(part)
+        return identity(
+            [
+                FileFacts(file=name, bytes=each.bytes, sha256=each.sha256)
+                for name, each in zip(names, self.weights, strict=True)
+            ]
+        )
 
 
 def read_declaration(path: Path) -> Declaration:

@@ -36,6 +36,7 @@ class EndpointStack(Stack):
                 image = pinned_image(self, endpoint.image)
         model = model_archive(self, endpoint.model, surroundings=surroundings)
         engine = dict(endpoint.engine)
+        pinned = endpoint.model.gguf_sha256
         serve(
             self,
             endpoint=endpoint,
@@ -44,7 +45,7 @@ class EndpointStack(Stack):
                 repository_arn=image.repository_arn,
                 model_data=model.data,
                 model_objects=model.objects,
-                environment=engine,
+                environment=engine if pinned is None else engine | {"DECISION_GGUF_SHA256": pinned},
                 isolated=True,  # it asks nobody for anything
                 own_server=True,
                 max_body_bytes=int(engine.get("DECISION_MAX_BODY_BYTES", MAX_BODY_BYTES)),

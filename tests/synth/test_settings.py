@@ -122,7 +122,7 @@ def test_engine_settings_become_the_containers_variables() -> None:
 
 
 # Of SageMaker, and a secret, which has no place in a template.
-NOT_SETTINGS = {"DECISION_MODEL_PATH", "DECISION_HOST", "DECISION_PORT", "DECISION_API_KEY"}
+NOT_SETTINGS = {"DECISION_MODEL_PATH", "DECISION_HOST", "DECISION_PORT", "DECISION_API_KEY", "DECISION_GGUF_SHA256"}
 
 
 def test_the_engine_settings_are_the_variables_that_the_container_knows() -> None:
@@ -223,6 +223,16 @@ CASES: list[tuple[str, Change, str]] = [
         "dev",
         lambda each: each.update(model={"model_data_url": ARCHIVE.replace(".tar.gz", "/")}, bulk={}),
         f"model.model_data_url: '{ARCHIVE.replace('.tar.gz', '/')}' given; with `bulk` a model.tar.gz is needed",
+    ),
+    (
+        "dev",
+        lambda each: each["model"].update(gguf_sha256="ab" * 32),
+        f"model.gguf_sha256: '{'ab' * 32}' given; goes with model_data_url only: a declaration pins it",
+    ),
+    (
+        "dev",
+        lambda each: each.update(model={"model_data_url": ARCHIVE, "gguf_sha256": "AB" * 32}),
+        f"model.gguf_sha256: '{'AB' * 32}' given; 64 lower-case hex digits needed",
     ),
     ("dev", lambda each: each.update(model={}), "model: 0 of declaration, model_data_url given; exactly 1 needed"),
     (

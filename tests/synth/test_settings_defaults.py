@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from model_packaging.declaration import read_declaration
 from stacks.settings import (
     AlarmLimits,
     Asynchronous,
@@ -21,6 +22,7 @@ from stacks.settings import (
     Scaling,
 )
 
+from .conftest import ROOT
 from .environments import DECLARATION, endpoint_of, least, read, with_tables
 
 POOLS = ("ml.g6e.xlarge", "ml.g6.2xlarge", "ml.g5.2xlarge", "ml.g4dn.2xlarge")
@@ -73,7 +75,8 @@ def test_pools_of_ones_own_are_looked_for_as_long_as_those_of_the_original() -> 
 def test_image_and_model_are_built_or_those_of_aws(kind: str, image: object) -> None:
     endpoint = endpoint_of(least(kind=kind))
     assert endpoint.image == image
-    assert endpoint.model == BuiltModel(declaration=DECLARATION, compression="gzip")
+    pinned = read_declaration(ROOT / DECLARATION).sha256
+    assert endpoint.model == BuiltModel(declaration=DECLARATION, compression="gzip", gguf_sha256=pinned)
 
 
 def test_the_standard_container_has_the_same_defaults_in_its_own_words() -> None:

@@ -108,7 +108,7 @@ GIVEN: list[dict[str, Any]] = [
     endpoint(
         "decision",
         "cuda",
-        model={"model_data_url": "s3://my-models/" + "cd" * 32 + "/model.tar.gz"},
+        model={"model_data_url": "s3://my-models/" + "cd" * 32 + "/model.tar.gz", "gguf_sha256": "ef" * 32},
         hosting={"instance_pools": ["ml.g6.xlarge"], "provision_timeout_seconds": 301, "instance_count": 2},
         engine={"n_gpu_layers": 5},
         update={"rolling": {"batch_percent": 10, "bake_seconds": 5}},

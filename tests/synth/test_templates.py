@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from aws_cdk import RemovalPolicy, Stack
 
+from model_packaging.declaration import read_declaration
 from stacks.artifact_store import ArtifactStore
 from stacks.container_build import BASE_IMAGES
 
-from .conftest import Synthesize, Template, Templates, only, resources
+from .conftest import ROOT, Synthesize, Template, Templates, only, resources
 
 DIGEST_URI = re.compile(r"[^@\s:]+(?::\d+)?/[^@\s:]+@sha256:[0-9a-f]{64}")
 IMAGE = "123456789012.dkr.ecr.eu-west-1.amazonaws.com/decision/server@sha256:" + "ab" * 32
@@ -297,7 +298,24 @@ def test_every_variant_states_its_timeouts_and_its_routing(synthesize: Synthesiz
 
 def test_the_containers_variables_are_those_of_the_engine_settings(synthesize: Synthesize) -> None:
     model = only(synthesize("prod")["scoring"], "AWS::SageMaker::Model")["Properties"]["PrimaryContainer"]
-    assert model["Environment"] == {"DECISION_N_CTX": "4096", "DECISION_N_GPU_LAYERS": "-1"}
+    pinned = read_declaration(ROOT / "model_packaging/declarations/qwen3.5-4b-q4_k_m.toml").sha256
+    assert model["Environment"] == {
+        "DECISION_GGUF_SHA256": pinned,
+        "DECISION_N_CTX": "4096",
+        "DECISION_N_GPU_LAYERS": "-1",
+    }
+
+
+def test_a_model_that_is_in_s3_already_is_bound_to_the_weights_that_its_setting_names(synthesize: Synthesize) -> None:
+    model = {"model_data_url": f"s3://my-models/{ARCHIVE_KEY}", "gguf_sha256": "ef" * 32}
+    environments = [
+        only(synthesize("dev", scoring={"model": given})["scoring"], "AWS::SageMaker::Model")["Properties"][
+            "PrimaryContainer"
+        ]["Environment"]
+        for given in (model, {"model_data_url": model["model_data_url"]})
+    ]
+    assert environments[0].pop("DECISION_GGUF_SHA256") == "ef" * 32
+    assert environments[0] == environments[1]
 
 
 # F14: what is kept, and what is said of it.
