@@ -46,6 +46,8 @@ lock: setup ## write the *.txt lock files anew from the *.in files
 	$(UV_COMPILE) requirements-dev.in -o requirements-dev.txt
 	$(UV_COMPILE) -c requirements-dev.txt requirements.in -o requirements.txt
 	$(UV_COMPILE) -c requirements-dev.txt container/requirements.in -o container/requirements.txt
+	$(UV_COMPILE) -c requirements-dev.txt container/requirements-build.in -o container/requirements-build.txt
+	$(UV_COMPILE) -c requirements-dev.txt container/requirements-build.in -o model_packaging/requirements-build.txt
 	$(UV_COMPILE) -c requirements-dev.txt client/requirements.in -o client/requirements.txt
 	$(UV_COMPILE) -c requirements-dev.txt model_packaging/requirements.in -o model_packaging/requirements.txt
 	$(UV_COMPILE) -c requirements-dev.txt model_packaging/requirements-quantize.in -o model_packaging/requirements-quantize.txt

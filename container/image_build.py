@@ -13,75 +13,21 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
+from image_order import Build, ImageError, build_from
 
 PLATFORM = "linux/amd64"
 # SageMaker runs one image, not an index of several; attestations would make the pushed manifest an index.
 IMAGE_MANIFESTS = ("application/vnd.docker.distribution.manifest.v2+json", "application/vnd.oci.image.manifest.v1+json")
 # What the image adds to its base, as its build wrote it down (sbom.py).
 SBOM = "/opt/decision/sbom.cdx.json"
-_PATTERNS = {
-    "ARTIFACT_BUCKET": r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]",
-    "BASE_IMAGE": r"public\.ecr\.aws/[a-z0-9._/-]+@sha256:[0-9a-f]{64}",
-    "REPOSITORY_NAME": r"[a-z0-9][a-z0-9._/-]*",
-    "REPOSITORY_URI": r"[^@\s]+",
-    "TARGET": r"(standard-)?(cpu|cuda)",
-    "TRIGGER": r"[0-9a-f]{64}",
-}
-
-
-class ImageError(Exception):
-    """The build cannot go on; the text says why."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Build:
-    """What one build is to make, from its environment."""
-
-    bucket: str
-    base_image: str
-    repository: str
-    repository_uri: str
-    target: str
-    trigger: str
-
-    @property
-    def copies(self) -> bool:
-        """Whether the image is the base image itself."""
-        return self.target.startswith("standard-")
-
-    @property
-    def tag(self) -> str:
-        return f"{self.target}-{self.trigger[:32]}"
-
-    @property
-    def sbom_key(self) -> str:
-        """Beside the build's result."""
-        return f"results/image-{self.trigger}.cdx.json"
-
-    @property
-    def tagged(self) -> str:
-        return f"{self.repository_uri}:{self.tag}"
-
-
-def build_from(environment: Mapping[str, str]) -> Build:
-    for name, pattern in _PATTERNS.items():
-        value = environment.get(name)
-        if value is None or not re.fullmatch(pattern, value):
-            raise ImageError(f"{name}: {value!r} given; {pattern} needed")
-    return Build(
-        bucket=environment["ARTIFACT_BUCKET"],
-        base_image=environment["BASE_IMAGE"],
-        repository=environment["REPOSITORY_NAME"],
-        repository_uri=environment["REPOSITORY_URI"],
-        target=environment["TARGET"],
-        trigger=environment["TRIGGER"],
-    )
+# All that is built carries one date, that of the files in the source's zip (1 January 1980): equal source, equal image.
+SOURCE_DATE_EPOCH = "315532800"
+# The first BuildKit that can give files this date, too. The driver `docker` keeps layers where it cannot.
+_REWRITES = (0, 13)
 
 
 def docker(*arguments: str, stdin: str | None = None, capture: bool = False) -> str:
@@ -142,18 +88,37 @@ def build_and_push(build: Build) -> None:
     docker("push", build.tagged)
 
 
+def rewriting() -> tuple[str, ...]:
+    """The option that dates the files in new layers, where the builder has it. Says so where it has not: the image is
+    as good, but a second build of the same source has another digest."""
+    described = docker("buildx", "inspect", capture=True)
+    driver = re.search(r"(?m)^Driver:\s*(\S+)", described)
+    version = re.search(r"(?mi)^BuildKit(?: version)?:\s*v?(\d+)\.(\d+)", described)
+    name = driver[1] if driver else "unknown"
+    if version is None or name == "docker" or (int(version[1]), int(version[2])) < _REWRITES:
+        shown = f"v{version[1]}.{version[2]}" if version else "unknown"
+        print(f"builder: driver {name}, BuildKit {shown}: files keep the time of the build, and with it the digest")
+        return ()
+    return ("--output", "type=docker,rewrite-timestamp=true")
+
+
 def build_image(build: Build) -> None:
     docker(
         "build",
         # An attestation turns the pushed manifest into an index, which SageMaker refuses.
         "--provenance=false",
         "--sbom=false",
+        *rewriting(),
         "--platform",
         PLATFORM,
         "--target",
         build.target,
         "--build-arg",
         f"BASE_IMAGE={build.base_image}",
+        "--build-arg",
+        f"LIBRARIES={build.libraries}",
+        "--build-arg",
+        f"SOURCE_DATE_EPOCH={SOURCE_DATE_EPOCH}",
         "-t",
         build.tagged,
         "-f",
@@ -175,7 +140,7 @@ def keep_sbom(build: Build) -> None:
     print(f"{build.tagged}: {count} packages listed in s3://{build.bucket}/{build.sbom_key}")
 
 
-def record(build: Build) -> dict[str, str]:
+def record(build: Build) -> dict[str, object]:
     """Checks what the registry really holds and writes the result that the deployment waits for."""
     image = find(boto3.client("ecr"), build)
     if image is None:
@@ -186,12 +151,13 @@ def record(build: Build) -> dict[str, str]:
             f"{build.tagged}: manifest of type {media_type!r} pushed; one of {', '.join(IMAGE_MANIFESTS)} needed"
         )
     digest = image["imageId"]["imageDigest"]
-    result = {
+    result: dict[str, object] = {
         "kind": "image",
         "trigger": build.trigger,
         "tag": build.tag,
         "digest": digest,
         "uri": f"{build.repository_uri}@{digest}",
+        "source": build.source,
     }
     if not build.copies:
         result["sbom"] = build.sbom_key

@@ -1,30 +1,30 @@
-"""What the image adds to its base, as a CycloneDX 1.6 document on standard output: from installed packages' metadata.
+"""What the image holds, as a CycloneDX 1.6 document on standard output: the Python packages that we add, from their
+metadata, llama.cpp's libraries, and the base image by digest.
 
-Run by the interpreter whose environment is described, with the lock file as its argument. What is installed must be
-what the lock pins, no more and no less. Equal environments, equal bytes: no dates, no serial number. Needs the standard
-library alone (docs/decisions/0017).
+Run by the interpreter whose environment is described. What is installed must be what the lock pins, no more and no
+less. Equal images, equal bytes: no dates, no serial number (docs/decisions/0017).
 """
 
 from __future__ import annotations
 
+import argparse
 import json
-import re
 import sys
 from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-_PIN = re.compile(r"(?m)^(?P<name>[A-Za-z0-9._-]+)==(?P<version>[^\s;\\]+)")
+import sbom_native
+from packaging.utils import canonicalize_name
+from sbom_lock import SbomError, compare
 
 
-class SbomError(Exception):
-    """What is installed differs from what is pinned; the text says how."""
-
-
-def document(packages: Iterable[metadata.Distribution]) -> dict[str, Any]:
-    """Components sorted by name. A package's licence stands as it states it: an SPDX expression, or its own words."""
+def document(packages: Iterable[metadata.Distribution], others: Iterable[dict[str, Any]] = ()) -> dict[str, Any]:
+    """Packages sorted by name, then the others. A package's licence stands as it states it: an SPDX expression, or its
+    own words."""
     components = sorted((_component(package) for package in packages), key=lambda component: str(component["name"]))
+    components += others
     return {
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",
@@ -37,20 +37,8 @@ def document(packages: Iterable[metadata.Distribution]) -> dict[str, Any]:
     }
 
 
-def compare(installed: dict[str, str], lock: str) -> None:
-    """Raises SbomError for a package that is not pinned, or at another version. The lock may have several lines of one
-    name, for several Pythons, and lines for Pythons that this is not."""
-    pinned: dict[str, set[str]] = {}
-    for match in _PIN.finditer(lock):
-        pinned.setdefault(_normal(match["name"]), set()).add(match["version"])
-    for name, version in sorted(installed.items()):
-        if version not in pinned.get(name, ()):
-            allowed = ", ".join(sorted(pinned.get(name, ()))) or "nothing"
-            raise SbomError(f"{name}: {version} installed; the lock pins {allowed}")
-
-
 def _component(package: metadata.Distribution) -> dict[str, Any]:
-    name = _normal(package.metadata["Name"])
+    name = canonicalize_name(package.metadata["Name"])
     reference = f"pkg:pypi/{name}@{package.version}"
     component: dict[str, Any] = {
         "type": "library",
@@ -68,21 +56,22 @@ def _component(package: metadata.Distribution) -> dict[str, Any]:
     return component
 
 
-def _normal(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
-
-
 def main(arguments: list[str]) -> int:
-    if len(arguments) != 1:
-        print("usage: sbom.py requirements.txt", file=sys.stderr)
-        return 2
+    parser = argparse.ArgumentParser(prog="sbom.py", description="Writes a CycloneDX document of this environment.")
+    parser.add_argument("lock", type=Path, help="what is installed must be what this pins")
+    parser.add_argument("libraries", type=Path, help="the folder of llama.cpp's libraries")
+    parser.add_argument("base_image", nargs="?", help="NAME@sha256:…; left out where the environment is no image")
+    given = parser.parse_args(arguments)
     packages = [*metadata.distributions()]
     try:
-        compare({_normal(each.metadata["Name"]): each.version for each in packages}, Path(arguments[0]).read_text())
+        compare({canonicalize_name(each.metadata["Name"]): each.version for each in packages}, given.lock.read_text())
+        others = [sbom_native.llama_cpp(given.libraries)]
+        if given.base_image is not None:
+            others.append(sbom_native.base_image(given.base_image))
     except SbomError as error:
         print(f"sbom.py: {error}", file=sys.stderr)
         return 1
-    print(json.dumps(document(packages), indent=1, ensure_ascii=False))
+    print(json.dumps(document(packages, others), indent=1, ensure_ascii=False))
     return 0
 
 

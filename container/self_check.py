@@ -4,11 +4,14 @@ be, answers one decision with the logits that it must have.
 
 The model is a tiny one written on the spot; its logits are computed a second time without llama.cpp
 (tiny_reference.py). Exit code 0 means that this folder, this Python and these libraries fit each other and compute
-rightly. What the server makes of logits is what the tests are for.
+rightly. What the server makes of logits is what the tests are for. With a backend's name as its argument, it also
+means that llama.cpp has that backend; whether it computes rightly only a machine with such a device can show.
 """
 
 from __future__ import annotations
 
+import argparse
+import ctypes
 import hashlib
 import json
 import math
@@ -22,7 +25,10 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 from queue import Empty, Queue
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from decision_server.engine.library import Library
 
 HERE = Path(__file__).resolve().parent
 START_SECONDS = 60.0
@@ -47,17 +53,23 @@ PROMPT = (
 # Logits from -3 to 3. float32 against float64: 0.0001 was seen; half precision in the attention makes it 0.001; a norm
 # left out, a wrong rotation or layout 0.1 and more.
 LOGIT_TOLERANCE = 0.005
+# What a backend needs that no image holds.
+DRIVERS = {"cuda": "libcuda.so.1"}
 
 
 class SelfCheckError(Exception):
     """What does not work, in one text."""
 
 
-def main() -> int:
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="self_check.py", description=__doc__.splitlines()[0])
+    parser.add_argument("backend", nargs="?", choices=["cuda"], help="what llama.cpp must have beside its CPU backend")
+    backend = parser.parse_args(arguments).backend
     started = time.monotonic()
     try:
         files = compile_sources(HERE)
-        libraries = check_libraries()
+        library = check_libraries()
+        found = None if backend is None else check_backend(library.folder, backend)
         with tempfile.TemporaryDirectory(prefix="self-check-") as folder:
             result = ask_server(Path(folder))
         check_result(result)
@@ -65,7 +77,9 @@ def main() -> int:
     except SelfCheckError as error:
         print(f"self-check: {error}", file=sys.stderr)
         return 1
-    print(f"self-check: {libraries}")
+    print(f"self-check: {library.words}")
+    if found is not None:
+        print(f"self-check: {found}")
     print(f"self-check: {files} source files compile; one decision scored by {result['model']['llama_cpp']} ", end="")
     print(f"in {time.monotonic() - started:.1f} s; its logits are {deviation:.6f} from those computed without it")
     return 0
@@ -84,16 +98,36 @@ def compile_sources(folder: Path) -> int:
     return len(files)
 
 
-def check_libraries() -> str:
-    """What is loaded, in words. Raises SelfCheckError for libraries that do not fit; so does every start."""
+def check_libraries() -> Library:
+    """What is loaded. Raises SelfCheckError for libraries that do not fit; so does every start."""
     sys.path.insert(0, str(HERE))
     from decision_server.engine import library
     from decision_server.model_errors import StartupFailure
 
     try:
-        return library.load().words
+        return library.load()
     except StartupFailure as error:
         raise SelfCheckError(str(error)) from error
+
+
+def check_backend(folder: Path, name: str) -> str:
+    """The backend's library, in words. It is loaded: all that it needs must be there but the device's driver, which
+    comes with the instance. Raises SelfCheckError."""
+    file = folder / f"libggml-{name}.so"
+    if not file.is_file():
+        raise SelfCheckError(
+            f"{file}: no such file, so no layer would run on a GPU. Remedy: a base image with the {name} backend, or "
+            f"LIBRARIES=compiled-{name} (in the settings, container.libraries)"
+        )
+    try:
+        found = ctypes.CDLL(str(file))
+    except OSError as error:
+        if not str(error).startswith(DRIVERS[name]):
+            raise SelfCheckError(f"{file} cannot be loaded: {error}") from error
+        return f"{file} is there; it was not loaded: {DRIVERS[name]} comes with the instance"
+    if not hasattr(found, f"ggml_backend_{name}_reg"):
+        raise SelfCheckError(f"{file} is no backend of llama.cpp: it has no ggml_backend_{name}_reg")
+    return f"{file} is there and can be loaded"
 
 
 def ask_server(folder: Path) -> dict[str, Any]:
@@ -209,4 +243,4 @@ def _post(url: str, body: object) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

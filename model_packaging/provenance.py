@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 import subprocess
 from collections.abc import Mapping
 from datetime import datetime, timezone
@@ -23,6 +24,7 @@ from .fields import SHA256
 PROVENANCE_NAME = "provenance.json"
 _PACKAGE = Path(__file__).resolve().parent
 _MOST_BYTES = 1 << 16
+_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 def write_provenance(path: Path, declaration: Path, archive_sha256: str) -> None:
@@ -32,7 +34,7 @@ def write_provenance(path: Path, declaration: Path, archive_sha256: str) -> None
         "archive_sha256": archive_sha256,
         "declaration": {"file": declaration.name, "sha256": hashlib.sha256(declaration.read_bytes()).hexdigest()},
         "builder": _builder(os.environ),
-        "source": _commit(),
+        "source": _commit(os.environ),
         "packaging_sha256": _own_code(),
         "python": platform.python_version(),
         "finished": datetime.now(timezone.utc).isoformat(timespec="seconds"),
@@ -71,9 +73,21 @@ def _builder(environment: Mapping[str, str]) -> dict[str, str]:
         return {"kind": "person", "user": str(os.getuid())}
 
 
-def _commit() -> dict[str, object]:
-    """Of the working tree that holds this code. commit None: there is none, as on CodeBuild; changed: not all of the
-    package is as committed."""
+def _commit(environment: Mapping[str, str]) -> dict[str, object]:
+    """changed: not all of the package is as committed. On CodeBuild, whose source has no history, the commit is what
+    git said when the build was asked for (SOURCE_COMMIT), or what CodeBuild itself checked out; else that of the
+    working tree that holds this code. commit None: nobody knows it."""
+    if "CODEBUILD_BUILD_ARN" in environment:
+        given = environment.get("SOURCE_COMMIT")
+        if given is not None:
+            if not _COMMIT.fullmatch(given) or (changed := environment.get("SOURCE_CHANGED")) not in ("true", "false"):
+                raise PackagingError(
+                    f"SOURCE_COMMIT: {given!r} given; a commit, and SOURCE_CHANGED true or false, needed"
+                )
+            return {"commit": given, "changed": changed == "true"}
+        resolved = environment.get("CODEBUILD_RESOLVED_SOURCE_VERSION", "")
+        # Of a source in S3 it is a version of the object.
+        return {"commit": resolved, "changed": False} if _COMMIT.fullmatch(resolved) else {"commit": None}
     commit = _git("rev-parse", "HEAD")
     if commit is None:
         return {"commit": None}

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from stacks.source_commit import SourceCommit
 from stacks.source_tree import SourceTree
 
 # Part of every trigger: raise it when the meaning of a result changes, so that nothing older is taken for it.
@@ -19,11 +20,15 @@ _FORMAT = 1
 
 @dataclass(frozen=True, kw_only=True)
 class BuildRequest:
-    """`variables` shape the result and reach the build as environment variables (docs/interfaces.md section 3)."""
+    """`variables` shape the result and reach the build as environment variables (docs/interfaces.md section 3).
+
+    commit: reaches the build, too, and shapes nothing.
+    """
 
     kind: Literal["model", "image"]
     source: SourceTree
     variables: Mapping[str, str]
+    commit: SourceCommit | None
 
     @property
     def trigger(self) -> str:

@@ -27,6 +27,7 @@ class BuildRun(Construct):
             source = Path(folder) / f"{request.kind}-source.zip"
             request.source.write_zip(source)
             asset = s3_assets.Asset(self, "Source", path=str(source))  # copied into the cloud assembly here
+        commit = request.commit
         self._resource = CustomResource(
             self,
             "Run",
@@ -38,6 +39,7 @@ class BuildRun(Construct):
                 "ProjectName": project_name,
                 "SourceLocation": f"{asset.s3_bucket_name}/{asset.s3_object_key}",
                 "Variables": dict(sorted(request.variables.items())),
+                **({"SourceCommit": commit.commit, "SourceChanged": str(commit.changed).lower()} if commit else {}),
             },
         )
 

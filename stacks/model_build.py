@@ -11,9 +11,12 @@ from constructs import Construct
 
 from stacks.build_project import build_project
 from stacks.build_request import BuildRequest
+from stacks.source_commit import source_commit
 from stacks.source_tree import read_source_tree
 
 _DECLARATIONS = "model_packaging/declarations/"
+# git cannot exclude a folder and include one file of it.
+_PACKAGING = (":(glob)model_packaging/*.*", "model_packaging/calibrations", ":(exclude,glob)**/*.md")
 
 
 def model_request(root: Path, *, declaration: str, compression: str) -> BuildRequest:
@@ -24,6 +27,7 @@ def model_request(root: Path, *, declaration: str, compression: str) -> BuildReq
             root, "model_packaging", wanted=lambda path: not path.startswith(_DECLARATIONS) or path == declaration
         ),
         variables={"DECLARATION": declaration, "COMPRESSION": compression},
+        commit=source_commit(root, *_PACKAGING, declaration),
     )
 
 

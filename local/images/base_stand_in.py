@@ -42,11 +42,11 @@ def debian_release() -> str | None:
 
 
 def make(buildah: Buildah, *, libraries: Path, cache: Cache, say: Callable[[str], None]) -> str:
-    """The stand-in's name in buildah's storage, made if it is not there. Raises ImageError."""
+    """NAME@DIGEST of the stand-in in buildah's storage, made if it is not there. Raises ImageError."""
     name = name_of(libraries)
     if buildah.has_image(name):
         say(f"base image: {name}, reused")
-        return name
+        return _by_digest(buildah, name)
     root = _root_file_system(cache.base_images / _recipe(), say)
     container = buildah.run("from", "scratch")
     try:
@@ -56,12 +56,18 @@ def make(buildah: Buildah, *, libraries: Path, cache: Cache, say: Callable[[str]
         buildah.run("commit", "--quiet", "--timestamp", "0", container, name)
     finally:
         buildah.run("rm", container)
-    return name
+    return _by_digest(buildah, name)
 
 
 def name_of(libraries: Path) -> str:
     """What the stand-in with these libraries is called: it says all that it is made from."""
     return f"localhost/llama-cpp-stand-in:{_recipe()}-{libraries.parent.name[:12]}"
+
+
+def _by_digest(buildah: Buildah, name: str) -> str:
+    """As a base image is named in a build; the list of what an image holds repeats it."""
+    digest = buildah.run("inspect", "--type", "image", "--format", "{{.FromImageDigest}}", name)
+    return f"{name.rpartition(':')[0]}@{digest}"
 
 
 def _recipe() -> str:

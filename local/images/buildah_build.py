@@ -18,6 +18,7 @@ from local.images.store import ImageStore
 
 BASE_ARGUMENT = "BASE_IMAGE"
 PIP_ARGUMENT = "PIP_CONFIG_FILE"
+BACKEND_ARGUMENT = "NEEDED_BACKEND"
 
 
 def build(
@@ -29,12 +30,14 @@ def build(
     arguments: Mapping[str, str],
     reference: Reference,
     platform: str,
+    timestamp: int,
     reuse: bool,
     cache: Cache,
     say: Callable[[str], None],
 ) -> str:
     """Stores the image. Returns its digest, the same for the same source. Raises ImageError.
 
+    timestamp: what every file that is made, and the image itself, is dated; seconds since 1970.
     reuse: whether a step that was done before, on equal content, may be taken from then.
     """
     buildah = Buildah.below(cache.buildah)
@@ -43,12 +46,15 @@ def build(
     libraries = venv_runtime.native_libraries(requirements, cache=cache)
     base = base_stand_in.make(buildah, libraries=libraries, cache=cache, say=say)
     say(f"{target.base_image} is not pulled; {base} stands in for it")
+    if target_name == "cuda":
+        say("the stand-in has no CUDA backend: the build is not asked for one, and what it makes runs without a GPU")
     with tempfile.TemporaryDirectory(prefix="pip-") as folder:
         # Defaults too: buildah 1.28 looks for the stages that are needed by what is given alone.
-        chosen = {**target.arguments, **arguments, BASE_ARGUMENT: base, PIP_ARGUMENT: pip_settings.write(Path(folder))}
+        pip = pip_settings.write(Path(folder))
+        chosen = {**target.arguments, **arguments, BASE_ARGUMENT: base, PIP_ARGUMENT: pip, BACKEND_ARGUMENT: ""}
         given = [word for name, value in chosen.items() for word in ("--build-arg", f"{name}={value}")]
         buildah.follow(
-            "build", "--isolation=chroot", "--pull-never", "--layers", "--force-rm", "--timestamp", "0",
+            "build", "--isolation=chroot", "--pull-never", "--layers", "--force-rm", "--timestamp", str(timestamp),
             "--platform", platform, "--label", f"{RUNTIME_LABEL}=chroot",
             "--volume", f"{folder}:{pip_settings.MOUNT_POINT}:ro",
             "--ignorefile", str(context / ".dockerignore"), "--file", str(dockerfile), "--target", target_name,

@@ -19,13 +19,14 @@ from local.images.run import RUNTIME_LABEL
 from local.images.store import ImageStore
 
 PLATFORM = "linux/amd64"
+EPOCH_ARGUMENT = "SOURCE_DATE_EPOCH"  # known to every Dockerfile, declared or not
 
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise ImageError(
             f"{self.prog}: {message}. This stands in for docker; it knows login, build, pull, tag, push, image "
-            "inspect, run … cat, version"
+            "inspect, buildx inspect, run … cat, version"
         )
 
 
@@ -80,6 +81,8 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("reference")
     run.add_argument("file")
     run.set_defaults(run=_cat)
+    builder = commands.add_parser("buildx", allow_abbrev=False).add_subparsers(required=True).add_parser("inspect")
+    builder.set_defaults(run=_builder)
     version = commands.add_parser("version", allow_abbrev=False)
     version.set_defaults(run=_version)
     return parser
@@ -107,6 +110,7 @@ def _build(options: argparse.Namespace, environ: Mapping[str, str]) -> None:
     if not file.is_file():
         raise ImageError(f"build: {file}: no such Dockerfile")
     arguments = _key_values(options.arguments)
+    timestamp = _timestamp(arguments.pop(EPOCH_ARGUMENT, "0"))
     target = dockerfile.resolve(file.read_text(), target=options.target, arguments=arguments)
     mode = modes.choose(environ)
     _say(f"mode {mode.name}: {mode.reason}")
@@ -119,6 +123,7 @@ def _build(options: argparse.Namespace, environ: Mapping[str, str]) -> None:
             arguments=arguments,
             reference=reference,
             platform=options.platform,
+            timestamp=timestamp,
             reuse=not options.no_cache,
             cache=_cache(environ),
             say=_say,
@@ -128,6 +133,7 @@ def _build(options: argparse.Namespace, environ: Mapping[str, str]) -> None:
     else:
         digest = venv_build.build(
             options.context,
+            target_name=options.target,
             target=target,
             reference=reference,
             platform=options.platform,
@@ -186,6 +192,11 @@ def _cat(options: argparse.Namespace, environ: Mapping[str, str]) -> None:
     sys.stdout.write(image_file.read(store, store.get(Reference.parse(options.reference)), options.file).decode())
 
 
+def _builder(options: argparse.Namespace, environ: Mapping[str, str]) -> None:
+    """In docker's form, with a driver that no builder of Docker's has: nothing is to be expected of it."""
+    print("Name:   stand-in\nDriver: stand-in")
+
+
 def _version(options: argparse.Namespace, environ: Mapping[str, str]) -> None:
     mode = modes.choose(environ)
     print(f"Stand-in for docker of this checkout (no daemon)\n Mode: {mode.name} ({mode.reason})")
@@ -196,6 +207,12 @@ def _key_values(pairs: Sequence[str]) -> dict[str, str]:
         if "=" not in pair:
             raise ImageError(f"build: --build-arg {pair}: written as name=value")
     return dict(pair.split("=", 1) for pair in pairs)
+
+
+def _timestamp(seconds: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,10}", seconds):
+        raise ImageError(f"build: --build-arg {EPOCH_ARGUMENT}={seconds}: whole seconds since 1970 needed")
+    return int(seconds)
 
 
 def _is_private(registry: str) -> bool:

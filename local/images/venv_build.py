@@ -29,6 +29,7 @@ _EXECUTABLES = frozenset({"serve", "self_check.py"})
 def build(
     context: Path,
     *,
+    target_name: str,
     target: ResolvedTarget,
     reference: Reference,
     platform: str,
@@ -36,6 +37,8 @@ def build(
     say: Callable[[str], None],
 ) -> str:
     """Stores the image. Returns its digest: the same for the same source. Raises ImageError, stores nothing."""
+    if target_name == "cuda":
+        say("no base image, so no CUDA backend: the build is not asked for one, and what it makes runs without a GPU")
     layer = layers.pack(context, at=APPLICATION_FOLDER, executables=_EXECUTABLES)
     environment = {name: value for name, value in target.environment.items() if name.startswith("DECISION_")}
     with tempfile.TemporaryDirectory(prefix="image-") as folder:
@@ -63,8 +66,8 @@ def build(
 
 
 def _sbom(source: Path, runtime: VenvRuntime) -> bytes:
-    """As the Dockerfile has it made, of the environment in which this image will run."""
-    command = [str(runtime.python), str(source / "sbom.py"), str(source / "requirements.txt")]
+    """As the Dockerfile has it made, of the environment in which this image will run; there is no base image."""
+    command = [str(runtime.python), str(source / "sbom.py"), str(source / "requirements.txt"), str(runtime.libraries)]
     done = subprocess.run(command, env=runtime.environment, capture_output=True, check=False)
     if done.returncode != 0:
         raise ImageError(f"sbom.py failed with exit code {done.returncode}:\n{done.stderr.decode(errors='replace')}")

@@ -28,6 +28,7 @@ _CMAKE = "-DLLAMA_BUILD=OFF;-DLLAVA_BUILD=OFF;" + ";".join(
     f"-DCMAKE_{language}_COMPILER{suffix}" for language in ("C", "CXX") for suffix in ("=/bin/false", "_FORCED=1")
 )
 _INSTALL = ("--no-binary", "llama-cpp-python", "--config-settings-package", f"llama-cpp-python:cmake.args={_CMAKE}")
+BUILD_LOCK = "requirements-build.txt"
 _PIN = re.compile(r"(?m)^llama-cpp-python==(?P<version>\S+)")
 
 
@@ -55,9 +56,15 @@ class VenvRuntime:
 
 
 def make(requirements: Path, *, cache: Cache, say: Callable[[str], None]) -> VenvRuntime:
-    """The environment for these requirements, made if it is not there. Raises ImageError in the installer's words."""
-    content = requirements.read_bytes()
-    libraries = native_libraries(content.decode(), cache=cache)
+    """The environment for these requirements, made if it is not there. Raises ImageError in the installer's words.
+
+    Beside the requirements lies the lock of what llama-cpp-python is built with.
+    """
+    build_lock = requirements.with_name(BUILD_LOCK)
+    if not build_lock.is_file():
+        raise ImageError(f"{build_lock}: no such file; it pins what llama-cpp-python is built with. Remedy: build again")
+    content = requirements.read_bytes() + build_lock.read_bytes()
+    libraries = native_libraries(requirements.read_text(), cache=cache)
     facts = f"{platform.python_implementation()} {platform.python_version()} {platform.machine()} {_INSTALL}"
     key = hashlib.sha256(content + facts.encode() + libraries.parent.name.encode()).hexdigest()[:32]
     runtime = VenvRuntime(folder=cache.environments / key, libraries=libraries)
@@ -70,7 +77,7 @@ def make(requirements: Path, *, cache: Cache, say: Callable[[str], None]) -> Ven
         shutil.rmtree(runtime.folder, ignore_errors=True)
         _run([_uv(), "venv", "--quiet", "--python", sys.executable, str(runtime.folder)])
         _run([_uv(), "pip", "install", "--python", str(runtime.python), "--require-hashes", *_INSTALL,
-              "--requirements", str(requirements)])  # fmt: skip
+              "--build-constraints", str(build_lock), "--requirements", str(requirements)])  # fmt: skip
         stamp.touch()
     return runtime
 

@@ -33,7 +33,7 @@ def on_event(event: Event, _context: object = None) -> Event:
         boto3.client("codebuild"),
         project=properties["ProjectName"],
         source=properties["SourceLocation"],
-        variables={**properties["Variables"], "TRIGGER": properties["Trigger"]},
+        variables={**properties["Variables"], **_commit(properties), "TRIGGER": properties["Trigger"]},
         token=event["RequestId"],
     )
     print(json.dumps({"event": "build started", "kind": properties["Kind"], "build": build_id}))
@@ -54,6 +54,13 @@ def is_complete(event: Event, _context: object = None) -> Event:
             f"{results.key_of(event['ResourceProperties'])} or what it names is missing"
         )
     return {"IsComplete": True, "Data": result}
+
+
+def _commit(properties: dict[str, Any]) -> dict[str, str]:
+    """What git said of the source at synth; nothing where it said nothing."""
+    if "SourceCommit" not in properties:
+        return {}
+    return {"SOURCE_COMMIT": properties["SourceCommit"], "SOURCE_CHANGED": properties["SourceChanged"]}
 
 
 def _result(properties: dict[str, Any]) -> dict[str, str] | None:

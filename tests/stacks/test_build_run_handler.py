@@ -133,6 +133,15 @@ def test_a_model_that_is_not_packed_is_known_by_its_manifest(aws: Aws) -> None:
     assert complete["Data"] == {"Key": prefix, "Sha256": SHA}
 
 
+def test_a_build_is_told_the_commit_that_its_source_is_of_where_one_is_known(aws: Aws) -> None:
+    aws.result("model", None)
+    aws.discard("model")
+    aws.start(DECLARATION="x.toml", SOURCE_CHANGED="false", SOURCE_COMMIT="c0" * 20, TRIGGER=TRIGGER)
+    asked = event("Create")
+    asked["ResourceProperties"] |= {"SourceCommit": "c0" * 20, "SourceChanged": "false"}
+    assert handler.on_event(asked)["BuildId"] == "project:42"
+
+
 def test_an_image_result_becomes_digest_and_uri(aws: Aws) -> None:
     aws.result("image", IMAGE_RESULT)
     aws.image_exists()

@@ -21,6 +21,7 @@ TAG = f"cpu-{TRIGGER[:32]}"
 REPOSITORY = "123456789012.dkr.ecr.us-east-1.amazonaws.com/images"
 BASE = "public.ecr.aws/deep-learning-containers/llama-cpp@sha256:" + "4c" * 32
 DIGEST = "sha256:" + "3d" * 32
+COMMIT = "c0" * 20
 DOCKER_V2 = "application/vnd.docker.distribution.manifest.v2+json"
 VARIABLES = {
     "ARTIFACT_BUCKET": "artifacts",
@@ -29,6 +30,9 @@ VARIABLES = {
     "REPOSITORY_URI": REPOSITORY,
     "TARGET": "cpu",
     "TRIGGER": TRIGGER,
+    "LIBRARIES": "base",
+    "SOURCE_COMMIT": COMMIT,
+    "SOURCE_CHANGED": "false",
 }
 SBOM = '{"components": [{"name": "flask"}]}'
 SBOM_KEY = f"results/image-{TRIGGER}.cdx.json"
@@ -36,9 +40,15 @@ FAKE_DOCKER = """#!/bin/sh
 echo "$*" >> "$DOCKER_CALLS"
 [ "$1" = login ] && cat >> "$DOCKER_CALLS" && echo >> "$DOCKER_CALLS"
 [ "$1" = run ] && echo "$DOCKER_SBOM"
+[ "$1" = buildx ] && echo "$DOCKER_BUILDER"
 [ "$1" = image ] && echo "${DOCKER_PLATFORM:-linux/amd64}"
 [ "$1" != "$DOCKER_FAILS" ]
 """
+
+
+def builder(driver: str, version: str) -> str:
+    """What `docker buildx inspect` prints."""
+    return f"Name:          default\nDriver:        {driver}\n\nNodes:\nStatus: running\nBuildKit version: {version}"
 
 
 class Build:
@@ -98,6 +108,7 @@ def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Build]:
     monkeypatch.setenv("PATH", str(docker.parent), prepend=":")
     monkeypatch.setenv("DOCKER_CALLS", str(tmp_path / "calls"))
     monkeypatch.setenv("DOCKER_SBOM", SBOM)
+    monkeypatch.setenv("DOCKER_BUILDER", builder("docker", "v0.14.1"))
     for name, value in VARIABLES.items():
         monkeypatch.setenv(name, value)
     stubbed = Build(tmp_path / "calls")
@@ -168,16 +179,78 @@ def test_the_image_is_built_without_attestations_checked_and_then_pushed(build: 
     build.sbom()
     assert image_build.main(["build"]) == 0
     assert build.docker == [
+        "buildx inspect",
         "build --provenance=false --sbom=false --platform linux/amd64 --target cpu"
-        f" --build-arg BASE_IMAGE={BASE} -t {REPOSITORY}:{TAG} -f container/Dockerfile container",
+        f" --build-arg BASE_IMAGE={BASE} --build-arg LIBRARIES=base --build-arg SOURCE_DATE_EPOCH=315532800"
+        f" -t {REPOSITORY}:{TAG} -f container/Dockerfile container",
         f"image inspect --format {{{{.Os}}}}/{{{{.Architecture}}}} {REPOSITORY}:{TAG}",
         f"run --rm --network none --entrypoint cat {REPOSITORY}:{TAG} /opt/decision/sbom.cdx.json",
         f"push {REPOSITORY}:{TAG}",
     ]
 
 
+@pytest.mark.parametrize(
+    ("driver", "version", "dated"),
+    [
+        ("docker-container", "v0.13.0", True),
+        ("docker-container", "v1.0.0-rc1", True),
+        ("docker-container", "v0.12.5", False),
+        ("docker-container", "", False),
+        ("docker", "v0.14.1", False),
+    ],
+)
+def test_files_get_the_sources_date_where_the_builder_can_give_it_and_the_log_says_where_it_cannot(
+    build: Build,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    driver: str,
+    version: str,
+    dated: bool,
+) -> None:
+    monkeypatch.setenv("DOCKER_BUILDER", builder(driver, version))
+    build.image(found=False)
+    build.sbom()
+    assert image_build.main(["build"]) == 0
+    asked = build.docker[1]
+    assert ("--output type=docker,rewrite-timestamp=true" in asked) is dated
+    assert "SOURCE_DATE_EPOCH=315532800" in asked
+    assert (f"driver {driver}" in capsys.readouterr().out) is not dated
+
+
+def test_libraries_compiled_for_the_target_are_asked_for_where_the_settings_want_them(
+    build: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LIBRARIES", "compiled-cpu")
+    build.image(found=False)
+    build.sbom()
+    assert image_build.main(["build"]) == 0
+    assert "--build-arg LIBRARIES=compiled-cpu " in build.docker[1]
+
+
+@pytest.mark.parametrize(
+    ("target", "libraries"),
+    [("cpu", "compiled-cuda"), ("cuda", "compiled-cpu"), ("cpu", None), ("standard-cpu", "base")],
+)
+def test_libraries_that_do_not_go_with_the_target_stop_the_build_before_docker(
+    build: Build,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    target: str,
+    libraries: str | None,
+) -> None:
+    monkeypatch.setenv("TARGET", target)
+    if libraries is None:
+        monkeypatch.delenv("LIBRARIES")
+    else:
+        monkeypatch.setenv("LIBRARIES", libraries)
+    assert image_build.main(["build"]) == 1
+    assert f"LIBRARIES: {libraries!r} given" in capsys.readouterr().err
+    assert build.docker == []
+
+
 def test_the_standard_image_is_the_base_itself_pulled_by_digest(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TARGET", "standard-cuda")
+    monkeypatch.delenv("LIBRARIES")
     tag = f"standard-cuda-{TRIGGER[:32]}"
     build.image(found=False, tag=tag)
     assert image_build.main(["build"]) == 0
@@ -195,7 +268,7 @@ def test_nothing_is_pushed_after_a_build_that_failed(
     monkeypatch.setenv("DOCKER_FAILS", "build")
     build.image(found=False)
     assert image_build.main(["build"]) == 1
-    assert [each.split()[0] for each in build.docker] == ["build"]
+    assert [each.split()[0] for each in build.docker] == ["buildx", "build"]
     assert "image_build.py build: docker build: exit status 1" in capsys.readouterr().err
 
 
@@ -205,7 +278,7 @@ def test_an_image_of_another_platform_is_not_pushed(
     monkeypatch.setenv("DOCKER_PLATFORM", "linux/arm64")
     build.image(found=False)
     assert image_build.main(["build"]) == 1
-    assert [each.split()[0] for each in build.docker] == ["build", "image"]
+    assert [each.split()[0] for each in build.docker] == ["buildx", "build", "image"]
     assert "platform 'linux/arm64' built; 'linux/amd64' needed" in capsys.readouterr().err
 
 
@@ -216,11 +289,28 @@ def test_an_image_without_a_list_of_its_packages_is_not_pushed(
     monkeypatch.setenv("DOCKER_SBOM", text)
     build.image(found=False)
     assert image_build.main(["build"]) == 1
-    assert [each.split()[0] for each in build.docker] == ["build", "image", "run"]
+    assert [each.split()[0] for each in build.docker] == ["buildx", "build", "image", "run"]
     assert "sbom.cdx.json is no list of components" in capsys.readouterr().err
 
 
-def test_the_result_names_the_digest_that_the_registry_holds(build: Build) -> None:
+@pytest.mark.parametrize(
+    ("told", "source"),
+    [
+        ({"SOURCE_COMMIT": COMMIT, "SOURCE_CHANGED": "false"}, {"commit": COMMIT, "changed": False}),
+        ({"SOURCE_COMMIT": COMMIT, "SOURCE_CHANGED": "true"}, {"commit": COMMIT, "changed": True}),
+        ({"CODEBUILD_RESOLVED_SOURCE_VERSION": COMMIT}, {"commit": COMMIT, "changed": False}),
+        # Of a source in S3: a version of the object.
+        ({"CODEBUILD_RESOLVED_SOURCE_VERSION": "3HL4kqtJvjVBH40Nrjfkd"}, {"commit": None}),
+        ({}, {"commit": None}),
+    ],
+)
+def test_the_result_names_the_digest_that_the_registry_holds_and_the_commit_that_it_is_of(
+    build: Build, monkeypatch: pytest.MonkeyPatch, told: dict[str, str], source: dict[str, object]
+) -> None:
+    for name in ("SOURCE_COMMIT", "SOURCE_CHANGED", "CODEBUILD_RESOLVED_SOURCE_VERSION"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in told.items():
+        monkeypatch.setenv(name, value)
     build.image(found=True)
     result = {
         "kind": "image",
@@ -228,6 +318,7 @@ def test_the_result_names_the_digest_that_the_registry_holds(build: Build) -> No
         "tag": TAG,
         "digest": DIGEST,
         "uri": f"{REPOSITORY}@{DIGEST}",
+        "source": source,
         "sbom": SBOM_KEY,
     }
     build.stubs["s3"].add_response(
@@ -266,6 +357,7 @@ def test_no_result_is_written_for_an_image_that_cannot_be_served(
         ("TARGET", "gpu"),
         ("TRIGGER", "abc"),
         ("REPOSITORY_NAME", ""),
+        ("SOURCE_COMMIT", "main"),
     ],
 )
 def test_a_variable_that_is_no_good_stops_the_build_before_docker(
