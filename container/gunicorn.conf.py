@@ -16,8 +16,9 @@ bind = [f"[{_config.host}]:{_config.port}" if ":" in _config.host else f"{_confi
 workers = 1
 worker_class = serving.Worker
 preload_app = False  # llama.cpp must not be loaded before a fork (F4)
-# the admitted, those waited for, bulk bodies, and always some for /ping
-threads = 1 + _config.queue_size + serving.SLOW_READERS + request_body.BULK_BODIES + serving.SPARE_THREADS
+# the admitted of either kind, those waited for, bulk bodies, and always some for /ping
+_chats = 0 if _config.chat_n_ctx == 0 else _config.chat_slots + _config.queue_size
+threads = 1 + _config.queue_size + _chats + serving.SLOW_READERS + request_body.BULK_BODIES + serving.SPARE_THREADS
 worker_connections = threads + 1024
 backlog = 2048
 keepalive = 75

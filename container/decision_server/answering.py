@@ -30,7 +30,7 @@ class Answering(Protocol):
 
     @property
     def queue_depth(self) -> int:
-        """Requests waiting or running now."""
+        """Requests of decisions waiting or running now."""
 
     @property
     def names(self) -> ModelNames:

@@ -36,7 +36,7 @@ class ChatService:
         deadline: on the clock of time.monotonic; an answer that it meets halfway ends there, and says so. Raises
         Refusal, EngineDied.
         """
-        with self._scheduler.admit(deadline=deadline) as ticket:
+        with self._scheduler.admit_chat(deadline=deadline) as ticket:
             task = self._task(chat)
             text, said_tokens = AnswerText(chat.stop), 0
             cut_by: CutBy | None = "max_tokens"

@@ -21,6 +21,11 @@ class Chat(Work[Token]):
     said: int = 0
     finished: bool = False
 
+    @property
+    def left(self) -> int:
+        """Steps that its answer may still take, its prompt's not among them."""
+        return self.task.max_tokens - self.said
+
     def add(self, token: Token) -> None:
         self.said += 1
         self.arrived.append(token)

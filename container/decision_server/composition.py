@@ -93,6 +93,8 @@ def assemble(on_failure: Callable[[Exception], None]) -> DecisionService:
         ready=lambda: lifecycle.state is State.READY,
         queue_depth=lambda: scheduler.admitted,
         queue_limit=1 + config.queue_size,
+        chats=lambda: scheduler.admitted_chats,
+        chats_limit=scheduler.chat_limit,
         tokens_per_second=lambda: scheduler.tokens_per_second,
     )
     metrics.watch_prefixes(engine.counters)

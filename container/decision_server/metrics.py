@@ -95,8 +95,12 @@ class Metrics:
         self._chat_prompt = Counter("decision_chat_prompt_tokens", "Tokens of chats' prompts", registry=registry)
         self._chat_said = Counter("decision_chat_answer_tokens", "Tokens written for chats", registry=registry)
         self._ready = Gauge("decision_ready", "1 while decisions are answered", registry=registry)
-        self._queue = Gauge("decision_queue_depth", "Requests waiting or running", registry=registry)
-        self._queue_limit = Gauge("decision_queue_limit", "Requests that may wait or run", registry=registry)
+        self._queue = Gauge("decision_queue_depth", "Requests of decisions waiting or running", registry=registry)
+        self._queue_limit = Gauge(
+            "decision_queue_limit", "Requests of decisions that may wait or run", registry=registry
+        )
+        self._chats = Gauge("decision_chats", "Chats waiting or under way", registry=registry)
+        self._chats_limit = Gauge("decision_chats_limit", "Chats that may wait or be under way", registry=registry)
         self._rate = Gauge(
             "decision_tokens_per_second", "Measured rate of evaluation, recent work first", registry=registry
         )
@@ -111,12 +115,16 @@ class Metrics:
         ready: Callable[[], bool],
         queue_depth: Callable[[], int],
         queue_limit: int,
+        chats: Callable[[], int],
+        chats_limit: int,
         tokens_per_second: Callable[[], float | None],
     ) -> None:
         """Gives the gauges their sources. They are asked when metrics are read, so they must take no lock."""
         self._ready.set_function(lambda: float(ready()))
         self._queue.set_function(lambda: float(queue_depth()))
         self._queue_limit.set(queue_limit)
+        self._chats.set_function(lambda: float(chats()))
+        self._chats_limit.set(chats_limit)
         self._rate.set_function(lambda: tokens_per_second() or 0.0)
 
     def watch_prefixes(self, counters: PrefixCounters) -> None:

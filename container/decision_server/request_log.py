@@ -29,7 +29,7 @@ class LoggedAnswer:
 class RequestLog:
     """Filled in as a request makes its way; what it did not get to is not said.
 
-    queue_depth: requests waiting or running when it came.
+    queue_depth: requests of decisions waiting or running when it came.
     """
 
     request_id: str

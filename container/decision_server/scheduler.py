@@ -15,6 +15,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any, TypeVar
 
+from decision_server.admission import Places
 from decision_server.chat_turns import Chat, Turns
 from decision_server.errors import Refusal
 from decision_server.generation import ChatEngine, ChatTask, NoChats, Token
@@ -31,7 +32,8 @@ class EngineDied(Exception):
 
 
 class Scheduler:
-    """Admits at most 1 + queue_size requests, scores their questions one at a time and writes answers to chats.
+    """Admits at most 1 + queue_size requests of decisions, scores their questions one at a time and writes answers to
+    chats, of which it admits, apart from those, as many as run at once and queue_size more.
 
     observe: called with every score, on the engine thread. on_failure: called once, on the engine thread, when the
     engine raises; the scheduler then refuses everything.
@@ -47,15 +49,16 @@ class Scheduler:
         chats: ChatEngine | None = None,
     ) -> None:
         self._engine = engine
-        self._limit = 1 + queue_size
         self._observe = observe
         self._on_failure = on_failure
         self._changed = threading.Condition()
         self._jobs: dict[Job, threading.Event] = {}
         self._chats: dict[Chat, threading.Event] = {}
-        self._turns = Turns(chats or NoChats())
+        chat_engine = chats or NoChats()
+        self._turns = Turns(chat_engine)
+        self._places = Places(1 + queue_size, of="requests")
+        self._chat_places = Places(chat_engine.slots + queue_size, of="chats")
         self._running: Job | None = None
-        self._admitted = 0
         self._arrivals = 0
         self._draining = False
         self._stopping = False
@@ -63,6 +66,7 @@ class Scheduler:
         self._culprit: Work[Any] | None = None
         self._recent_tokens = 0.0
         self._recent_seconds = 0.0
+        self._chat_step_seconds = 0.0
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
 
     def start(self) -> None:
@@ -70,8 +74,18 @@ class Scheduler:
 
     @property
     def admitted(self) -> int:
-        """Requests waiting or running now. Takes no lock."""
-        return self._admitted
+        """Requests of decisions waiting or running now. Takes no lock."""
+        return self._places.taken
+
+    @property
+    def admitted_chats(self) -> int:
+        """Takes no lock."""
+        return self._chat_places.taken
+
+    @property
+    def chat_limit(self) -> int:
+        """Chats that may be waiting or running."""
+        return self._chat_places.limit
 
     @property
     def tokens_per_second(self) -> float | None:
@@ -79,17 +93,18 @@ class Scheduler:
         return self._recent_tokens / self._recent_seconds if self._recent_seconds > 0 else None
 
     def admit(self, *, deadline: float) -> Ticket:
-        """A place for one request until `deadline` (time.monotonic). Never waits. Raises Refusal."""
+        """A place for one request of decisions until `deadline` (time.monotonic). Never waits. Raises Refusal."""
         with self._changed:
             self._refuse_if_closed()
-            if self._admitted >= self._limit:
-                raise Refusal(
-                    "queue_full",
-                    f"{self._admitted} requests are waiting or running, the limit is {self._limit}; retry later",
-                    retry_after_seconds=self._seconds(min((job.remaining for job in self._jobs), default=0)),
-                )
-            self._admitted += 1
-            return Ticket(self, deadline)
+            self._places.take(lambda: self._seconds(min((job.remaining for job in self._jobs), default=0)))
+            return Ticket(self, self._places, deadline)
+
+    def admit_chat(self, *, deadline: float) -> Ticket:
+        """The same for one chat, of the places that chats have."""
+        with self._changed:
+            self._refuse_if_closed()
+            self._chat_places.take(self._chat_seconds)
+            return Ticket(self, self._chat_places, deadline)
 
     def begin_drain(self) -> None:
         """From now on nothing is admitted; what is admitted goes on."""
@@ -99,7 +114,7 @@ class Scheduler:
     def wait_idle(self, timeout: float) -> bool:
         """True once no request is admitted, False after `timeout` seconds."""
         with self._changed:
-            return self._changed.wait_for(lambda: self._admitted == 0, timeout)
+            return self._changed.wait_for(lambda: self.admitted == self.admitted_chats == 0, timeout)
 
     def stop(self, timeout: float) -> bool:
         """Refuses what still waits, stops the running question, closes the engine. False: a decode still ran."""
@@ -155,15 +170,19 @@ class Scheduler:
         self._store(job, Taken(value=score, queue_seconds=started - job.submitted_at))
 
     def _say(self, chat: Chat) -> None:
+        started = time.monotonic()
         try:
             token = self._turns.step(chat, self._chats)
         except NotFinite as error:
             self._spoil(chat, error)
             self._turns.give_back(self._chats)
             return
-        if token is None:
-            return
+        seconds = time.monotonic() - started
         with self._changed:
+            past = self._chat_step_seconds or seconds
+            self._chat_step_seconds = past * _RATE_MEMORY + seconds * (1 - _RATE_MEMORY)
+            if token is None:
+                return
             news = self._chats.get(chat)
             if news is None:  # its caller has left
                 return
@@ -228,6 +247,15 @@ class Scheduler:
         rate = self.tokens_per_second
         return max(1, math.ceil(tokens / rate)) if rate else 1
 
+    def _chat_seconds(self) -> int:
+        """Whole seconds, at least 1, until the first chat under way has ended: at its last token, all taking turns, or
+        at its deadline. Longer only where decisions keep coming."""
+        now = time.monotonic()
+        begun = [chat for chat in self._chats if chat.last_turn]
+        turn = len(begun) * self._chat_step_seconds
+        ends = [min(chat.left * turn, chat.deadline - now) for chat in begun]
+        return max(1, math.ceil(min(ends or [chat.deadline - now for chat in self._chats], default=0)))
+
     # for tickets
 
     def _submit(self, tasks: Sequence[ScoringTask], deadline: float) -> tuple[Job, threading.Event]:
@@ -286,17 +314,18 @@ class Scheduler:
                     self._chats.pop(work, None)
                     self._changed.notify_all()  # its place in the engine may be another chat's turn
 
-    def _release(self) -> None:
+    def _release(self, places: Places) -> None:
         with self._changed:
-            self._admitted -= 1
+            places.give_back()
             self._changed.notify_all()
 
 
 class Ticket:
     """One admitted request's place; a context manager. Leaving it gives the place back and withdraws its work."""
 
-    def __init__(self, scheduler: Scheduler, deadline: float) -> None:
+    def __init__(self, scheduler: Scheduler, places: Places, deadline: float) -> None:
         self._scheduler = scheduler
+        self._places = places
         self._deadline = deadline
         self._work: Job | Chat | None = None
 
@@ -308,7 +337,7 @@ class Ticket:
     ) -> None:
         if self._work is not None:
             self._scheduler._withdraw(self._work)
-        self._scheduler._release()
+        self._scheduler._release(self._places)
 
     def score(
         self, tasks: Sequence[ScoringTask], *, read: Callable[[int, Score], T], gone: Callable[[], bool]

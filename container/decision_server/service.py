@@ -83,7 +83,7 @@ class DecisionService:
 
     @property
     def queue_depth(self) -> int:
-        """Requests waiting or running now."""
+        """Requests of decisions waiting or running now."""
         return self._scheduler.admitted
 
     def answer(self, request: Asked, *, received: float, deadline: float, gone: Callable[[], bool]) -> LoggedAnswer:

@@ -49,7 +49,7 @@ def running(chats: FakeChats, engine: FakeEngine | None = None, queue_size: int 
 def write(
     scheduler: Scheduler, task: ChatTask, seconds: float = 30, gone: Callable[[], bool] = lambda: False
 ) -> list[Token]:
-    with scheduler.admit(deadline=time.monotonic() + seconds) as ticket:
+    with scheduler.admit_chat(deadline=time.monotonic() + seconds) as ticket:
         return list(ticket.generate(task, gone=gone))
 
 
@@ -57,6 +57,10 @@ def decide(scheduler: Scheduler, questions: int) -> int:
     with scheduler.admit(deadline=time.monotonic() + 30) as ticket:
         tasks = [ScoringTask(tokens=(1, 2))] * questions
         return len(ticket.score(tasks, read=lambda place, score: score, gone=lambda: False))
+
+
+def assert_open(gate: threading.Event) -> None:
+    assert gate.wait(30)
 
 
 def eventually(condition: Callable[[], bool]) -> None:
@@ -78,7 +82,7 @@ def test_a_decision_that_comes_while_a_chat_runs_waits_for_the_step_under_way_an
         chat = callers.submit(write, scheduler, chat_task(1, prompt=4, max_tokens=4))
         assert held.entered.acquire(timeout=30)
         asked = callers.submit(decide, scheduler, 5)
-        eventually(lambda: scheduler.admitted == 2)
+        eventually(lambda: scheduler.admitted == scheduler.admitted_chats == 1)
         time.sleep(0.05)
         held.go.release()
         assert asked.result(30) == 5
@@ -95,7 +99,7 @@ def test_several_chats_take_turns_step_by_step() -> None:
         first = callers.submit(write, scheduler, chat_task(1, max_tokens=4))
         assert held.entered.acquire(timeout=30)
         second = callers.submit(write, scheduler, chat_task(2, max_tokens=4))
-        eventually(lambda: scheduler.admitted == 2)
+        eventually(lambda: scheduler.admitted_chats == 2)
         time.sleep(0.05)
         for _ in range(8):
             held.go.release()
@@ -142,14 +146,72 @@ def test_a_chat_past_its_deadline_is_told_how_far_it_came() -> None:
         assert len(chats.steps) <= done + 1
 
 
-def test_a_chat_takes_a_place_in_the_queue_like_any_request() -> None:
+def test_chats_fill_places_of_their_own_and_decisions_are_answered_beside_them() -> None:
     held = Held()
-    with running(FakeChats(work=held), queue_size=1) as scheduler, ThreadPoolExecutor(2) as callers:
+    with running(FakeChats(slots=1, work=held), queue_size=1) as scheduler, ThreadPoolExecutor(4) as callers:
         calls = [callers.submit(write, scheduler, chat_task(name, max_tokens=1)) for name in (1, 2)]
-        eventually(lambda: scheduler.admitted == 2)
-        with pytest.raises(Refusal) as caught:
+        eventually(lambda: scheduler.admitted_chats == scheduler.chat_limit == 2)
+        with pytest.raises(Refusal, match="2 chats are waiting or running, the limit is 2") as caught:
             write(scheduler, chat_task(3))
         assert caught.value.code == "queue_full"
+        decisions = [callers.submit(decide, scheduler, 1) for _ in range(2)]
+        eventually(lambda: scheduler.admitted == 2)  # as many as without any chat
+        with pytest.raises(Refusal, match="2 requests are waiting"):
+            decide(scheduler, 1)
+        for _ in range(2):
+            held.go.release()
+        assert [len(call.result(30)) for call in calls] == [1, 1]
+        assert [call.result(30) for call in decisions] == [1, 1]
+
+
+def test_decisions_fill_no_place_of_a_chat() -> None:
+    gate = threading.Event()
+    engine = FakeEngine(lambda task: assert_open(gate))
+    with running(FakeChats(), engine, queue_size=1) as scheduler, ThreadPoolExecutor(3) as callers:
+        decisions = [callers.submit(decide, scheduler, 1) for _ in range(2)]
+        eventually(lambda: scheduler.admitted == 2)
+        chat = callers.submit(write, scheduler, chat_task(1, max_tokens=1))
+        eventually(lambda: scheduler.admitted_chats == 1)
+        gate.set()
+        assert [each.result(30) for each in decisions] == [1, 1]
+        assert len(chat.result(30)) == 1
+
+
+def test_a_refused_chat_is_told_when_the_first_of_those_under_way_has_ended() -> None:
+    chats = FakeChats(slots=1, work=lambda name: time.sleep(0.05))
+    with running(chats, queue_size=1) as scheduler, ThreadPoolExecutor(2) as callers:
+        left = threading.Event()
+        long = callers.submit(write, scheduler, chat_task(1, max_tokens=1000), gone=left.is_set)
+        eventually(lambda: len(chats.steps) >= 3)
+        waiting = callers.submit(write, scheduler, chat_task(2, max_tokens=1))  # short, but it has not begun
+        eventually(lambda: scheduler.admitted_chats == 2)
+        with pytest.raises(Refusal) as caught:
+            write(scheduler, chat_task(3))
+        told = caught.value.retry_after_seconds
+        assert told is not None
+        assert 25 <= told <= 30  # 1000 steps of 50 ms and more would be 50 s: by its deadline, 30 s, it is over
+        left.set()
+        with pytest.raises(Refusal):
+            long.result(30)
+        waiting.result(30)
+
+
+def test_a_chat_near_its_end_is_soon_out_of_the_way() -> None:
+    held = Held()
+    chats = FakeChats(slots=1, work=held)
+    with running(chats, queue_size=1) as scheduler, ThreadPoolExecutor(2) as callers:
+        calls = [callers.submit(write, scheduler, chat_task(1, max_tokens=3))]
+        for _ in range(2):
+            assert held.entered.acquire(timeout=30)
+            held.go.release()
+        assert held.entered.acquire(timeout=30)
+        calls.append(callers.submit(write, scheduler, chat_task(2, max_tokens=1)))
+        eventually(lambda: scheduler.admitted_chats == 2)
+        with pytest.raises(Refusal) as caught:
+            write(scheduler, chat_task(3))
+        told = caught.value.retry_after_seconds
+        assert told is not None
+        assert told < 10  # one step is left, and its deadline is 30 s away
         for _ in range(2):
             held.go.release()
         for call in calls:
