@@ -50,6 +50,29 @@ def test_another_builder_gives_the_same_archive_and_another_provenance(declare: 
 
 
 @pytest.mark.parametrize(
+    ("told", "source"),
+    [
+        ({"SOURCE_COMMIT": "c0" * 20, "SOURCE_CHANGED": "true"}, {"commit": "c0" * 20, "changed": True}),
+        ({"CODEBUILD_RESOLVED_SOURCE_VERSION": "c0" * 20}, {"commit": "c0" * 20, "changed": False}),
+        # Of a source in S3: a version of the object.
+        ({"CODEBUILD_RESOLVED_SOURCE_VERSION": "3HL4kqtJvjVBH40Nrjfkd"}, {"commit": None}),
+        ({}, {"commit": None}),
+    ],
+)
+def test_a_build_on_codebuild_records_the_commit_that_it_was_told_and_makes_none_up(
+    declare: Declare, tmp_path: Path, told: dict[str, str], source: dict[str, object]
+) -> None:
+    _, facts = _built(declare, tmp_path / "out", CODEBUILD_BUILD_ARN="arn:aws:codebuild:x", **told)
+    assert facts["source"] == source
+
+
+def test_what_is_no_commit_ends_a_build_on_codebuild(declare: Declare, tmp_path: Path) -> None:
+    told = {"CODEBUILD_BUILD_ARN": "arn:aws:codebuild:x", "SOURCE_COMMIT": "main", "SOURCE_CHANGED": "false"}
+    ran = run_cli("build", declare(), "--output", tmp_path / "out", environment=told)
+    assert (ran.status, "SOURCE_COMMIT: 'main' given" in ran.err) == (2, True), ran.err
+
+
+@pytest.mark.parametrize(
     ("content", "expected"),
     [
         (json.dumps({"archive_sha256": "0" * 64}), f"is of archive {'0' * 64}, not of"),
