@@ -21,7 +21,7 @@ from client.transport.targets import LocalTarget, SageMakerTarget, Target, UrlTa
 
 
 class AsyncDecisionClient:
-    """As DecisionClient. concurrency: how many calls are made at once; the others wait for their turn, which no deadline
+    """As DecisionClient. concurrency: how many calls are made at once; the others wait for a turn, which no deadline
     counts. A call that is cancelled is not asked again; a request of it that is under way ends with its deadline.
 
     Opened by its first call, or by `async with`, which also waits for a local model to load.

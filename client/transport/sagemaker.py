@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import boto3
+import botocore
 from botocore.config import Config
 from botocore.exceptions import (
     BotoCoreError,
@@ -27,11 +28,13 @@ from urllib3.exceptions import HTTPError
 from urllib3.exceptions import ReadTimeoutError as BodyTimeoutError
 
 from client.aws import code_of
+from client.errors import Refused
 from client.transport.exchange import JSON, Answer, Request, Streamed, Whole
 from client.transport.failures import Failure, StreamCut
 
 MAX_BODY_BYTES = 25 * 1024 * 1024
 CONNECT_SECONDS = 5.0
+LEAST_BOTOCORE = (1, 44)
 CUSTOM = "x-amzn-sagemaker-custom-attributes"
 LIMITS = "InvokeEndpoint takes and gives 25 MB (older endpoints 6 MB); ask less at once, or use `python -m client bulk`"
 _CREDENTIALS = (NoCredentialsError, PartialCredentialsError, TokenRetrievalError, UnauthorizedSSOTokenError)
@@ -44,6 +47,7 @@ _PASSING = frozenset({"ServiceUnavailable", "ModelNotReadyException", "InternalF
 
 class SageMakerEndpoint:
     def __init__(self, session: boto3.Session, endpoint: str, *, connections: int) -> None:
+        _check_sdk(botocore.__version__)
         self._endpoint, self._region = endpoint, session.region_name
         self._timeout = threading.local()
         config = Config(
@@ -141,6 +145,13 @@ class SageMakerEndpoint:
         if isinstance(error, (EndpointConnectionError, ConnectTimeoutError)):
             return Failure("not_connected", f"{self.name}: {error}. Remedy: look at the region and the network")
         return Failure("unreachable", f"{self.name}: the connection broke: {error}")
+
+
+def _check_sdk(version: str) -> None:
+    """An older one would let each request wait for a minute, whatever the deadline. Raises Refused."""
+    if tuple(int(part) for part in version.split(".")[:2]) < LEAST_BOTOCORE:
+        least = ".".join(map(str, LEAST_BOTOCORE))
+        raise Refused(f"botocore {version} cannot limit a single request. Remedy: pip install 'boto3>={least}'")
 
 
 def _parts(stream: Any) -> Iterator[bytes]:

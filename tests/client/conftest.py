@@ -1,8 +1,9 @@
-"""The client's commands on an AWS in memory, without waiting."""
+"""The client's commands on an AWS in memory, without waiting; a real server, and SageMaker's runtime before it."""
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,12 @@ import pytest
 from client import __main__ as program
 from client import aws, waiting
 from client.aws import Clients
+from tests.client import fake_runtime
 from tests.client.fake_aws import ENDPOINT, FakeS3, FakeSageMaker, fake_clients
+from tests.client.fake_runtime import Runtime
+from tests.client.gateway_process import CREDENTIALS, environment
+from tests.fixtures.tiny_gguf import write_tiny_llama
+from tests.serving.server import SERVE, Server
 
 OPTIONS = [{"id": "yes", "description": "It is so."}, {"id": "no", "description": "It is not."}]
 
@@ -66,3 +72,29 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
     original: Callable[..., Iterator[float]] = waiting.pauses
     monkeypatch.setattr("client.bulk_command.pauses", lambda **asked: original(**asked, sleep=lambda seconds: None))
     return Program(folder=tmp_path, clients=clients)
+
+
+@pytest.fixture(scope="session")
+def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_tiny_llama(tmp_path_factory.mktemp("model") / "tiny.gguf")
+
+
+@pytest.fixture(scope="session")
+def tiny_server(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> Iterator[Server]:
+    settings = {"DECISION_MODEL_PATH": str(tiny_model), "DECISION_N_THREADS": "1"}
+    with Server(SERVE, tmp_path_factory.mktemp("server"), settings) as running:
+        yield running
+
+
+@pytest.fixture
+def tiny_runtime(tiny_server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Runtime]:
+    """The SDK finds it by itself, and nothing of the developer's AWS settings."""
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    with fake_runtime.running(tiny_server.port) as runtime:
+        for name, value in environment(
+            tmp_path, {**CREDENTIALS, "AWS_ENDPOINT_URL_SAGEMAKER_RUNTIME": runtime.url}
+        ).items():
+            if name.startswith("AWS_"):
+                monkeypatch.setenv(name, value)
+        yield runtime
