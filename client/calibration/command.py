@@ -7,7 +7,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from client.errors import ANSWERED, SOME_FAILED, Refused
+from client.errors import ANSWERED, SOME_FAILED
+from client.evaluation.command import MAX_CONCURRENCY, missing
 from client.transport.arguments import add_deadline, add_target
 
 Say = Callable[[str], None]
@@ -24,7 +25,7 @@ def run(options: argparse.Namespace, say: Say) -> int:
     try:
         from client.calibration.work import calibrate  # numpy, scipy and matplotlib: of this command alone
     except ModuleNotFoundError as error:
-        raise Refused(f"{error.name} is missing. Remedy: pip install -r client/requirements-evaluation.txt") from error
+        raise missing(error) from error
     result = calibrate(options, say, show_progress=sys.stderr.isatty())
     return ANSWERED if result.artefact is not None else SOME_FAILED
 
@@ -59,7 +60,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     one.add_argument("--readout", help="(default: the server's)")
     one.add_argument("--prompt-version", help="(default: the server's)")
-    one.add_argument("--concurrency", type=_count(1, 256), default=1, metavar="N", help="asked at once (default: 1)")
+    one.add_argument(
+        "--concurrency", type=_count(1, MAX_CONCURRENCY), default=1, metavar="N", help="asked at once (default: 1)"
+    )
     one.add_argument("--folds", type=_count(2, 50), default=5, metavar="N", help="of the cross-validation (default: 5)")
     one.add_argument(
         "--only-certain", action="store_true", help="keep only what the whole 95 %% interval of the improvement is for"

@@ -13,9 +13,9 @@ _HEADERS = ("type", "decisions", "groups", "temperature", "NLL", "ECE", "Brier",
 _HOW = (
     "One temperature is fitted for each type of question by minimising the negative log-likelihood. Each decision is "
     "then judged with a temperature that was fitted on other decisions only: the set is divided into {folds} folds, "
-    "and paraphrases of one decision stay in one fold. All numbers behind an arrow are of such held-out answers; before "
-    "it stands temperature 1. A temperature is kept only where the held-out likelihood improves. It changes no answer's "
-    "order of options, so accuracy stays as it was."
+    "and paraphrases of one decision stay in one fold. All numbers behind an arrow are of such held-out answers; "
+    "before it stands temperature 1. A temperature is kept only where the held-out likelihood improves. It changes no "
+    "answer's order of options, so accuracy stays as it was."
 )
 
 

@@ -75,18 +75,19 @@ def _judge(name: str, labelled: Sequence[Labelled], *, folds: int, seed: int, on
         )
     found = validate(scored, folds=folds, seed=seed)
     kept = found.certain if only_certain else found.kept
-    before = [at_temperature(each, 1.0) for each in labelled]
-    after = [at_temperature(each, t) for each, t in zip(labelled, found.of_item, strict=True)]
+    before = _quality([at_temperature(each, 1.0) for each in labelled], found.nll_before)
+    held_out = [at_temperature(each, t) for each, t in zip(labelled, found.of_item, strict=True)]
+    after = _quality(held_out, found.nll_after)
     return Verdict(
         question_type=name,
         status=KEPT if kept else NOT_KEPT,
-        why=_why(found, only_certain=only_certain),
+        why=_why(found, only_certain=only_certain) + _side_effects(before, after),
         decisions=decisions,
         groups=groups,
         bounded=bounded,
         validated=found,
-        before=_quality(before, found.nll_before),
-        after=_quality(after, found.nll_after),
+        before=before,
+        after=after,
     )
 
 
@@ -108,3 +109,16 @@ def _why(found: Validated, *, only_certain: bool) -> str:
     if found.at_limit:
         words += f"; the best temperature lies beyond {found.temperature:g}, the limit"
     return words
+
+
+def _side_effects(before: Quality, after: Quality) -> str:
+    """What gets worse besides: a likelihood can improve by a few grave errors alone."""
+    names = (
+        ("Brier score", before.brier, after.brier),
+        ("expected calibration error", before.reliability.error, after.reliability.error),
+    )
+    return "".join(
+        f"; the {name} gets worse, {one:.3f} to {two:.3f}"
+        for name, one, two in names
+        if one is not None and two is not None and two > one
+    )
