@@ -30,6 +30,7 @@ def run(options: argparse.Namespace, say: Callable[[str], None]) -> int:
         data=data.name,
         data_sha256=data.sha256,
         target=target_name.described(target),
+        target_sha256=target_name.digest(target),
         server_settings=target_name.server_settings(target),
         readout=options.readout,
         prompt_version=options.prompt_version,

@@ -23,11 +23,14 @@ NAME = "journal.jsonl"
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What shapes a run's numbers. target: for people, and what distinguishes it: an endpoint, an address, a file."""
+    """What shapes a run's numbers. target: an endpoint, an address, a file. target_sha256: of a file, or a folder's
+    manifest, since another may come by the same name.
+    """
 
     data: str
     data_sha256: str
     target: str
+    target_sha256: str | None = None
     server_settings: tuple[str, ...] = ()
     readout: str | None = None
     prompt_version: str | None = None

@@ -87,7 +87,7 @@ def _setup(found: Findings) -> Section:
     said = Table(
         headers=("", ""),
         rows=(
-            ("target", settings.target),
+            ("target", settings.target + (f", sha256 {settings.target_sha256}" if settings.target_sha256 else "")),
             ("settings of its server", ", ".join(settings.server_settings) or "(its own)"),
             ("readout, prompt version asked for", f"{settings.readout or 'none'}, {settings.prompt_version or 'none'}"),
             ("asked at once", str(settings.concurrency)),

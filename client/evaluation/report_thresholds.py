@@ -5,7 +5,7 @@ from __future__ import annotations
 from client.evaluation import plots
 from client.evaluation.findings import Findings
 from client.evaluation.thresholds import ALL, LEAST, Cut, Threshold
-from client.evaluation.words import NONE, count_of, interval, percent
+from client.evaluation.words import SPACE, count_of, interval, percent
 from client.pages.blocks import Block, Plot, Section, Table, Text
 
 _HEADERS = ("questions", "claim", "abstain_below", "automated", "share", "wrong of those", "95 % interval", "at most")
@@ -27,16 +27,23 @@ def automation(found: Findings) -> Section:
         "requests as abstain_below (x_abstain_below in System One): answers below it come back as abstained. A claim "
         "holds for its own row."
     )
-    tables: list[Block] = [
-        Table(
-            caption=f"Automate at no more than {percent(risk)} errors",
-            headers=_HEADERS,
-            numeric=frozenset(range(2, len(_HEADERS))),
-            rows=tuple(row for each in found.thresholds if each.risk == risk for row in _rows(each)),
-        )
-        for risk in dict.fromkeys(each.risk for each in found.thresholds)
-    ]
+    tables = [block for risk in dict.fromkeys(each.risk for each in found.thresholds) for block in _budget(found, risk)]
     return Section(heading="What may be automated", blocks=(curve, *tables, explained))
+
+
+def _budget(found: Findings, risk: float) -> list[Block]:
+    """A table of the cuts there are, and a sentence on those there are none of."""
+    claims = [claim for each in found.thresholds if each.risk == risk for claim in _claims(each)]
+    rows = tuple(_row(scope, claim, cut) for scope, claim, cut in claims if cut is not None)
+    lacking = [f"{scope} ({claim})" for scope, claim, cut in claims if cut is None]
+    caption = f"Automate at no more than {percent(risk)} errors"
+    blocks: list[Block] = []
+    if rows:
+        blocks.append(Table(caption=caption, headers=_HEADERS, numeric=frozenset(range(2, len(_HEADERS))), rows=rows))
+    if lacking:
+        start = "No cut for" if rows else f"{caption}: no cut for"
+        blocks.append(Text(text=f"{start} {', '.join(lacking)}."))
+    return blocks
 
 
 def lines(thresholds: tuple[Threshold, ...]) -> list[str]:
@@ -44,9 +51,9 @@ def lines(thresholds: tuple[Threshold, ...]) -> list[str]:
     told = []
     for each in thresholds:
         scope = "all questions" if each.scope == ALL else f"{each.scope} questions"
-        for claim, cut in ((_LIKELY, each.likely), (_ASSURED, each.assured)):
+        for _, claim, cut in _claims(each):
             found = "no cut does" if cut is None else f"abstain_below {cut.abstain_below!r} automates {_shares(cut)}"
-            told.append(f"at most {percent(each.risk)} errors, {scope}, {claim}: {found}")
+            told.append(f"at most {percent(each.risk)} errors, {scope}, {claim}: {found}".replace(SPACE, " "))
     return told
 
 
@@ -55,15 +62,11 @@ def _shares(cut: Cut) -> str:
     return f"{percent(cut.automated.value)}, {count_of(cut.wrong)} wrong ({interval(cut.wrong)}{bound})"
 
 
-def _rows(threshold: Threshold) -> list[tuple[str, ...]]:
-    return [
-        _row(threshold.scope, claim, cut) for claim, cut in ((_LIKELY, threshold.likely), (_ASSURED, threshold.assured))
-    ]
+def _claims(threshold: Threshold) -> list[tuple[str, str, Cut | None]]:
+    return [(threshold.scope, _LIKELY, threshold.likely), (threshold.scope, _ASSURED, threshold.assured)]
 
 
-def _row(scope: str, claim: str, cut: Cut | None) -> tuple[str, ...]:
-    if cut is None:
-        return (scope, claim, "no cut", *[NONE] * 5)
+def _row(scope: str, claim: str, cut: Cut) -> tuple[str, ...]:
     return (
         scope,
         claim,

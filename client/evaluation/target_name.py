@@ -16,14 +16,31 @@ _BLOCK = 1 << 22
 
 
 def described(target: Target) -> str:
-    """Raises Refused where a model is not there."""
     match target:
         case SageMakerTarget():
             return f"endpoint {target.endpoint_name}" + (f" in {target.region}" if target.region else "")
         case UrlTarget():
             return target.url
         case LocalTarget():
-            return f"{Path(target.model).name}, sha256 {_digest(Path(target.model))}"
+            return Path(target.model).name
+
+
+def digest(target: Target) -> str | None:
+    """Of a model here: of its file, or of its folder's manifest, which names all other files by theirs. Raises Refused
+    where it is not there.
+    """
+    if not isinstance(target, LocalTarget):
+        return None
+    model = Path(target.model)
+    path = model / "manifest.json" if model.is_dir() else model
+    found = hashlib.sha256()
+    try:
+        with path.open("rb") as file:
+            while block := file.read(_BLOCK):
+                found.update(block)
+    except OSError as error:
+        raise Refused(f"--model {model}: {path} cannot be read: {error.strerror}") from error
+    return found.hexdigest()
 
 
 def short(target: Target) -> str:
@@ -42,16 +59,3 @@ def server_settings(target: Target) -> tuple[str, ...]:
     return (
         tuple(f"{name}={value}" for name, value in sorted(target.settings)) if isinstance(target, LocalTarget) else ()
     )
-
-
-def _digest(model: Path) -> str:
-    """Of a folder: of its manifest, which names all other files by theirs."""
-    path = model / "manifest.json" if model.is_dir() else model
-    digest = hashlib.sha256()
-    try:
-        with path.open("rb") as file:
-            while block := file.read(_BLOCK):
-                digest.update(block)
-    except OSError as error:
-        raise Refused(f"--model {model}: {path} cannot be read: {error.strerror}") from error
-    return digest.hexdigest()

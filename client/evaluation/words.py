@@ -9,10 +9,11 @@ from client.evaluation.intervals import Share
 from client.evaluation.item import Item
 
 NONE = "–"
+SPACE = "\u00a0"  # a number and its sign stay together
 
 
 def percent(value: float | None, digits: int = 1) -> str:
-    return NONE if value is None else f"{value * 100:.{digits}f} %"
+    return NONE if value is None else f"{value * 100:.{digits}f}{SPACE}%"
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -32,7 +33,7 @@ def count_of(share: Share) -> str:
 def interval(share: Share) -> str:
     if share.low is None or share.high is None:
         return NONE
-    return f"{share.low * 100:.1f} to {share.high * 100:.1f} %"
+    return f"{share.low * 100:.1f} to {share.high * 100:.1f}{SPACE}%"
 
 
 def text_of(value: JsonValue, most: int = 600) -> str:

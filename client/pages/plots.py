@@ -26,7 +26,7 @@ _VARIABLES: Final = {
 WIDTH, HEIGHT = 4.8, 3.4  # inches; at this width the text is of a readable size on a phone, too
 _STYLE: Final[Any] = {
     "svg.fonttype": "none",  # text stays text: it can be found, copied and read aloud
-    "font.size": 9,
+    "font.size": 10,
     "axes.edgecolor": LINE,
     "axes.labelcolor": MUTED,
     "axes.spines.top": False,
