@@ -15,6 +15,7 @@ from client.decisions.calls import Call, T
 from client.decisions.error import DecisionError
 from client.decisions.questions import Decision, Question
 from client.decisions.values import JsonValue
+from client.transport.local_model import LocalServer
 from client.transport.retrying import Clock
 from client.transport.targets import LocalTarget, SageMakerTarget, Target, UrlTarget, opened, silent
 
@@ -77,6 +78,11 @@ class DecisionClient:
     def name(self) -> str:
         """Of the server, for people."""
         return self._upstream.name
+
+    @property
+    def local_process_id(self) -> int | None:
+        """Below which the processes of a local model's server run; None of other targets."""
+        return self._upstream.process_id if isinstance(self._upstream, LocalServer) else None
 
     def decide(self, decision: Decision, *, deadline_seconds: float | None = None) -> Answer:
         return self.made(calls.decide(decision), deadline_seconds)
