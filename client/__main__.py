@@ -11,6 +11,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from client import asynchronous_command, bulk_command
 from client.calibration import command as calibration_command
+from client.comparison import command as comparison_command
 from client.decide import command as decide_command
 from client.errors import INTERRUPTED, JOB_FAILED, REFUSED, JobFailed, Refused
 from client.evaluation import command as evaluation_command
@@ -48,6 +49,7 @@ def parser() -> argparse.ArgumentParser:
     evaluation_command.add_parser(commands)
     playground_command.add_parser(commands)
     calibration_command.add_parser(commands)
+    comparison_command.add_parser(commands)
     return root
 
 

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 from client.comparison.standings import Standing
 from client.comparison.versus import Versus
+from client.evaluation import words
 from client.evaluation.intervals import Share
+from client.evaluation.words import number, percent
 
-NOTHING = "–"
+NOTHING = words.NONE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,14 +23,10 @@ class Column:
     cell: Callable[[Standing], str]
 
 
-def percent(value: float | None) -> str:
-    return NOTHING if value is None else f"{100 * value:.1f} %"
-
-
 def with_interval(share: Share) -> str:
     if share.value is None or share.low is None or share.high is None:
         return NOTHING
-    return f"{100 * share.value:.1f} % ({100 * share.low:.1f}–{100 * share.high:.1f})"
+    return f"{percent(share.value)} ({100 * share.low:.1f}–{100 * share.high:.1f})"
 
 
 def points(against: Versus | None) -> str:
@@ -37,10 +35,6 @@ def points(against: Versus | None) -> str:
         return "baseline"
     low, high = against.difference.low, against.difference.high
     return f"{100 * against.difference.value:+.1f} ({100 * low:+.1f} to {100 * high:+.1f})"
-
-
-def number(value: float | None, digits: int = 3) -> str:
-    return NOTHING if value is None else f"{value:.{digits}f}"
 
 
 def milliseconds(seconds: float | None) -> str:

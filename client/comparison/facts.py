@@ -19,7 +19,7 @@ VERSION = 1
 class Facts:
     """model: its name in answers. gguf_sha256, gguf_bytes, llama_cpp, n_threads, n_gpu_layers: as the server says them;
     None where it does not. peak_bytes: of a local server's processes, at the end of the run that finished; None of
-    others. start_seconds: from the start of a local server to its first answer's readiness."""
+    others."""
 
     model: str
     gguf_sha256: str | None
@@ -28,12 +28,9 @@ class Facts:
     n_threads: int | None
     n_gpu_layers: int | None
     peak_bytes: int | None = None
-    start_seconds: float | None = None
 
 
-def facts_of(
-    raw: Mapping[str, Any], *, model: str, peak_bytes: int | None = None, start_seconds: float | None = None
-) -> Facts:
+def facts_of(raw: Mapping[str, Any], *, model: str, peak_bytes: int | None = None) -> Facts:
     """raw: an answer of contract section 3. What stands there in another shape than the contract's is not taken."""
     told = raw.get("model")
     told = told if isinstance(told, dict) else {}
@@ -47,7 +44,6 @@ def facts_of(
         n_threads=_number(told.get("n_threads")),
         n_gpu_layers=_number(told.get("n_gpu_layers")),
         peak_bytes=peak_bytes,
-        start_seconds=start_seconds,
     )
 
 

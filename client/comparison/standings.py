@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from client.comparison.contestants import Contestant
 from client.comparison.facts import Facts
+from client.comparison.paired import RESAMPLES
 from client.comparison.versus import Versus, verdicts, versus
 from client.evaluation.item import Item
 from client.evaluation.metrics import Summary, summarise
@@ -55,6 +56,7 @@ class Standings:
     groups: int
     concurrency: int
     seed: int
+    resamples: int
     baseline: str
     rows: tuple[Standing, ...]
 
@@ -88,6 +90,7 @@ def standings(
         groups=len({item.group if item.group is not None else ("", item.id) for item in items}),
         concurrency=concurrency,
         seed=seed,
+        resamples=RESAMPLES,
         baseline=baseline,
         rows=tuple(rows),
     )

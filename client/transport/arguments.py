@@ -42,7 +42,7 @@ def target_of(options: argparse.Namespace) -> Target:
     if options.endpoint_name is not None:
         return SageMakerTarget(endpoint_name=options.endpoint_name, region=options.region)
     if options.url is not None:
-        return UrlTarget(url=checked_url(options.url), api_key=_api_key(options.api_key_env))
+        return UrlTarget(url=checked_url(options.url), api_key=api_key(options.api_key_env))
     return LocalTarget(model=options.model, settings=tuple(_setting(each) for each in options.setting or ()))
 
 
@@ -63,7 +63,8 @@ def seconds(text: str) -> float:
     return value
 
 
-def _api_key(variable: str | None) -> str | None:
+def api_key(variable: str | None) -> str | None:
+    """variable: the name of one of the environment's, so that no key stands on a command line. Raises Refused."""
     if variable is None:
         return None
     if not (key := os.environ.get(variable)):
