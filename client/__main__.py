@@ -17,6 +17,7 @@ from client.errors import INTERRUPTED, JOB_FAILED, REFUSED, JobFailed, Refused
 from client.evaluation import command as evaluation_command
 from client.gateway import command as gateway_command
 from client.playground import command as playground_command
+from client.readouts import command as readouts_command
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -47,6 +48,7 @@ def parser() -> argparse.ArgumentParser:
     asynchronous_command.add_parser(commands)
     gateway_command.add_parser(commands)
     evaluation_command.add_parser(commands)
+    readouts_command.add_parser(commands)
     playground_command.add_parser(commands)
     calibration_command.add_parser(commands)
     comparison_command.add_parser(commands)

@@ -1,0 +1,102 @@
+"""All readouts of one target from the arguments to the files: the order of the steps."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import datetime, timezone
+from pathlib import Path
+
+from client.comparison.paired import SEED
+from client.comparison.versus import verdicts, versus
+from client.decisions import DecisionClient
+from client.errors import ANSWERED, JobFailed
+from client.evaluation import evaluate, items, target_name
+from client.evaluation.findings import find
+from client.evaluation.items import ItemSet
+from client.evaluation.journal import Settings
+from client.evaluation.outcomes import GIVEN, Outcome
+from client.evaluation.verdict import Limits
+from client.readouts import document, page, picture, table
+from client.readouts.asking import ask
+from client.readouts.calibrated import Calibrated, calibrated
+from client.readouts.machine import machine
+from client.readouts.rows import Asked, Row, rows
+from client.transport.arguments import target_of
+
+RISK = 0.05  # of the reports' part on automation, as `evaluate` has it by default
+
+
+def run(options: argparse.Namespace, say: Callable[[str], None]) -> int:
+    """Prints the table, and what each readout is against the first. Raises Refused and JobFailed."""
+    data = items.read_set(options.data)
+    target = target_of(options)
+    settings = Settings(
+        data=data.name,
+        data_sha256=data.sha256,
+        target=target_name.described(target),
+        target_sha256=target_name.digest(target),
+        server_settings=target_name.server_settings(target),
+        reversed_too=True,
+    )
+    with DecisionClient(target, deadline_seconds=options.deadline, say=say) as client:
+        answers = ask(data, client, settings, readouts=options.readout, out=options.out)
+    asked = [Asked(readout=name, prompt_version=_version(outcomes, name), outcomes=outcomes)
+             for name, outcomes in answers.items()]  # fmt: skip
+    fitted = {
+        each.readout: calibrated(data.items, each.outcomes, readout=each.readout, prompt_version=each.prompt_version)
+        for each in asked
+    }
+    made = [row for each in asked for row in rows(data.items, each, fitted[each.readout])]
+    _write(options.out, data, settings, answers, fitted, made)
+    say(f"page: {options.out / page.NAME}")
+    return ANSWERED
+
+
+def _write(
+    out: Path,
+    data: ItemSet,
+    settings: Settings,
+    answers: Mapping[str, tuple[Outcome, ...]],
+    fitted: Mapping[str, Calibrated],
+    made: list[Row],
+) -> None:
+    for name, outcomes in answers.items():
+        found = find(replace(settings, readout=name), data.items, outcomes, risks=[RISK], limits=Limits(),
+                     hourly_price=None)  # fmt: skip
+        evaluate.write(found, out / name)
+    first, *others = answers
+    judged = {name: verdicts(data.items, outcomes) for name, outcomes in answers.items()}
+    against = [versus(data.items, judged[first], judged[name], names=(first, name), seed=SEED) for name in others]
+    given = [each for outcomes in answers.values() for each in outcomes if each.order == GIVEN]
+    measured = document.Measured(
+        data=data.name,
+        data_sha256=data.sha256,
+        model=next(each.answer.model for each in given if each.answer is not None),
+        target=settings.target,
+        target_sha256=settings.target_sha256,
+        day=datetime.fromtimestamp(min(each.began for each in given), timezone.utc).date().isoformat(),
+        machine=machine(),
+    )
+    drawn = picture.svg(made, data.items, title=f"{measured.model} on {len(data.items)} labelled decisions")
+    types = [(name, verdict) for name, each in fitted.items() for verdict in each.verdicts]
+    for name, text in (
+        ("readouts.json", document.document(measured, made, data.items, against)),
+        ("readouts.md", table.markdown(made, data.items) + "\n"),
+        ("readouts.svg", drawn),
+        (page.NAME, page.page(measured, made, data.items, against=against, verdicts=types, svg=drawn)),
+    ):
+        (out / name).write_text(text, encoding="utf-8")
+    print(table.terminal(made, data.items))
+    for each in against:
+        print(page.difference(each))
+
+
+def _version(outcomes: tuple[Outcome, ...], readout: str) -> str:
+    """The prompt version that the readout was really asked by, without the mark of its wide form. Raises JobFailed."""
+    for each in outcomes:
+        if each.answer is not None and each.answer.readout == readout:
+            return each.answer.prompt_version.removesuffix("-wide")
+    why = next((each.error for each in outcomes if each.error), "its answers were made by another readout")
+    raise JobFailed(f"nothing was answered by {readout}: {why}")
