@@ -5,7 +5,8 @@ from __future__ import annotations
 from client.calibration.plots import before_and_after
 from client.calibration.result import Result
 from client.calibration.verdicts import KEPT, Quality, Verdict
-from client.comparison.cells import NOTHING, number
+from client.comparison.cells import NOTHING
+from client.evaluation.words import number
 from client.pages.blocks import Block, Fact, Facts, Plot, Section, Table, Text
 from client.pages.page import render
 
