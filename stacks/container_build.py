@@ -13,6 +13,8 @@ from constructs import Construct
 from stacks.build_project import build_project
 from stacks.build_request import BuildRequest
 from stacks.instance_types import Processor
+from stacks.settings import BuiltImage
+from stacks.source_commit import source_commit
 from stacks.source_tree import read_source_tree
 
 # AWS's llama.cpp images for SageMaker, by digest: server-sagemaker-cpu-v1 and server-sagemaker-cuda-v1.
@@ -21,15 +23,18 @@ BASE_IMAGES: dict[Processor, str] = {
     "cpu": f"{_BASE_REPOSITORY}@sha256:1f19c220f5f169228f20cdddca00f4838be22a3a1ce9002bc444006adc3d6d43",
     "cuda": f"{_BASE_REPOSITORY}@sha256:9f2eb2d9cbdc3172c2046117c4a43401bc95dbabdc3e2aeaa35daa11565c8b36",
 }
-_COPIES = frozenset({"container/buildspec.yml", "container/image_build.py"})
+_COPIES = frozenset({"container/buildspec.yml", "container/image_build.py", "container/image_order.py"})
+_NO_PROSE = ":(exclude,glob)**/*.md"
 
 
-def image_request(root: Path, *, target: Processor) -> BuildRequest:
-    """All of container/ (Dockerfile, buildspec and code), the base image and the target shape the image."""
+def image_request(root: Path, *, target: Processor, image: BuiltImage) -> BuildRequest:
+    """All of container/ (Dockerfile, buildspec and code), base image, target and libraries shape the image."""
+    libraries = "base" if image.libraries == "base" else f"{image.libraries}-{target}"
     return BuildRequest(
         kind="image",
         source=read_source_tree(root, "container"),
-        variables={"TARGET": target, "BASE_IMAGE": BASE_IMAGES[target]},
+        variables={"TARGET": target, "BASE_IMAGE": BASE_IMAGES[target], "LIBRARIES": libraries},
+        commit=source_commit(root, "container", _NO_PROSE),
     )
 
 
@@ -39,6 +44,7 @@ def standard_image_request(root: Path, *, target: Processor) -> BuildRequest:
         kind="image",
         source=read_source_tree(root, "container", wanted=_COPIES.__contains__),
         variables={"TARGET": f"standard-{target}", "BASE_IMAGE": BASE_IMAGES[target]},
+        commit=source_commit(root, *sorted(_COPIES)),
     )
 
 

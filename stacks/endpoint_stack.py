@@ -29,9 +29,8 @@ class EndpointStack(Stack):
         super().__init__(scope, id_, env=env, description="Decision endpoint: the SageMaker endpoint and what it runs")
         match endpoint.image:
             case BuiltImage():
-                image = made_image(
-                    self, request=image_request(surroundings.root, target=endpoint.target), surroundings=surroundings
-                )
+                request = image_request(surroundings.root, target=endpoint.target, image=endpoint.image)
+                image = made_image(self, request=request, surroundings=surroundings)
             case PinnedImage():
                 image = pinned_image(self, endpoint.image)
         model = model_archive(self, endpoint.model, surroundings=surroundings)

@@ -8,14 +8,14 @@ from pathlib import Path
 
 from model_packaging.declaration import read_declaration
 from stacks.settings.bulk import check_bulk_engine
-from stacks.settings.container import pinned_image_from
+from stacks.settings.container import decision_image_from
 from stacks.settings.endpoint_values import Asynchronous, DecisionEndpoint, HostedEndpoint
 from stacks.settings.engine import DEADLINE_SECONDS, MAX_BODY_BYTES, QUEUE_SIZE, engine_variables
 from stacks.settings.fields import Fields
 from stacks.settings.hosted_endpoint import engine_defaults, hosted_endpoint_from, values_of
 from stacks.settings.instances import check_threads
 from stacks.settings.model import archive_from, check_bulk_model
-from stacks.settings.source_values import BuiltImage, BuiltModel, PinnedModel
+from stacks.settings.source_values import BuiltModel, PinnedModel
 
 
 def decision_endpoint_from(fields: Fields, *, key: str, name: str, root: Path) -> DecisionEndpoint:
@@ -40,8 +40,8 @@ def decision_endpoint_from(fields: Fields, *, key: str, name: str, root: Path) -
             max_body_bytes=int(variables.get("DECISION_MAX_BODY_BYTES", MAX_BODY_BYTES)),
             deadline_seconds=int(variables.get("DECISION_DEADLINE_SECONDS", DEADLINE_SECONDS)),
         )
-    pinned = pinned_image_from(fields.table("container"))
-    return DecisionEndpoint(**values_of(replace(common, engine=engine)), image=pinned or BuiltImage(), model=model)
+    image = decision_image_from(fields.table("container"))
+    return DecisionEndpoint(**values_of(replace(common, engine=engine)), image=image, model=model)
 
 
 def _check_label_mass(

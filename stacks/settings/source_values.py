@@ -7,7 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class BuiltImage:
-    """The image is built from container/."""
+    """The image is built from container/.
+
+    libraries: whose llama.cpp is in it: "base", the base image's, or "compiled", of the source in the pinned binding.
+    """
+
+    libraries: str
 
 
 @dataclass(frozen=True, kw_only=True)

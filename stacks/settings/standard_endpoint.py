@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from stacks.settings.container import pinned_image_from
+from stacks.settings.container import no_libraries_in, pinned_image_from
 from stacks.settings.endpoint_values import StandardEndpoint
 from stacks.settings.fields import Fields
 from stacks.settings.hosted_endpoint import engine_defaults, hosted_endpoint_from, values_of
@@ -27,4 +27,5 @@ def standard_endpoint_from(fields: Fields, *, key: str, name: str, root: Path) -
     if common.bulk is not None:
         check_bulk_model(fields, model)
     pinned = pinned_image_from(fields.table("container"))
+    no_libraries_in(fields.table("container"), reason="kind 'standard' runs the image of AWS as it is")
     return StandardEndpoint(**values_of(replace(common, engine=engine)), image=pinned or AwsImage(), model=model)

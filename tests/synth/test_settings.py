@@ -140,7 +140,7 @@ def test_the_engine_settings_are_the_variables_that_the_container_knows() -> Non
 
 def test_a_pinned_image_and_a_pinned_archive_replace_the_builds() -> None:
     environment = changed("dev", lambda each: each.update(model={"model_data_url": ARCHIVE}))
-    assert scoring(environment).image == BuiltImage()
+    assert scoring(environment).image == BuiltImage(libraries="base")
     environment["endpoints"]["scoring"]["container"]["image_uri"] = IMAGE
     settings = scoring(environment)
     assert settings.image == PinnedImage(
@@ -180,7 +180,21 @@ CASES: list[tuple[str, Change, str]] = [
         lambda each: each["container"].update(target="gpu"),
         "container.target: 'gpu' given; one of cpu, cuda needed",
     ),
-    ("dev", lambda each: each["container"].update(tag="v1"), "container.tag: unknown; allowed here: image_uri, target"),
+    (
+        "dev",
+        lambda each: each["container"].update(libraries="compiled-cpu"),
+        "container.libraries: 'compiled-cpu' given; one of base, compiled needed",
+    ),
+    (
+        "dev",
+        lambda each: each["container"].update(libraries="base", image_uri=IMAGE),
+        "container.libraries: 'base' given; container.image_uri is given, and its libraries are in it",
+    ),
+    (
+        "dev",
+        lambda each: each["container"].update(tag="v1"),
+        "container.tag: unknown; allowed here: image_uri, libraries, target",
+    ),
     # Mutable references.
     (
         "dev",

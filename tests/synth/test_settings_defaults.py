@@ -71,7 +71,7 @@ def test_pools_of_ones_own_are_looked_for_as_long_as_those_of_the_original() -> 
     )
 
 
-@pytest.mark.parametrize(("kind", "image"), [("decision", BuiltImage()), ("standard", AwsImage())])
+@pytest.mark.parametrize(("kind", "image"), [("decision", BuiltImage(libraries="base")), ("standard", AwsImage())])
 def test_image_and_model_are_built_or_those_of_aws(kind: str, image: object) -> None:
     endpoint = endpoint_of(least(kind=kind))
     assert endpoint.image == image

@@ -121,6 +121,7 @@ GIVEN: list[dict[str, Any]] = [
         "decision", "cpu", hosting={"instance_count": 2}, update={"blue_green": {"canary_percent": 20}}
     ),
     endpoint("decision", "cpu", model={"declaration": DECLARATION, "compression": "none"}),
+    endpoint("decision", "cuda", container={"target": "cuda", "libraries": "compiled"}),
     endpoint("standard", "cpu", model={"hub": {"repo": "a/b", "file": "c.gguf"}}, engine=STANDARD_ENGINE),
     endpoint("standard", "cuda", engine={"n_gpu_layers": 5}),
 ]  # fmt: skip

@@ -17,11 +17,14 @@ from .conftest import Synthesize
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 # Properties that name the bytes of a source: they change with every line of it.
 MASKED = {"S3Key", "SourceLocation", "Trigger"}
+# Its commit, which only a checkout of git has.
+LEFT_OUT = {"SourceCommit", "SourceChanged"}
 
 
 def masked(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: "<hash>" if key in MASKED else masked(each) for key, each in value.items()}
+        kept = {key: each for key, each in value.items() if key not in LEFT_OUT}
+        return {key: "<hash>" if key in MASKED else masked(each) for key, each in kept.items()}
     return [masked(each) for each in value] if isinstance(value, list) else value
 
 

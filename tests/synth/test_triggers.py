@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -14,11 +15,15 @@ from stacks import container_build
 from stacks.build_request import BuildRequest
 from stacks.container_build import image_request, standard_image_request
 from stacks.model_build import model_request
+from stacks.settings import BuiltImage
+from stacks.source_commit import SourceCommit
 from stacks.source_tree import read_source_tree
 
 from .conftest import ROOT
 
 DECLARATION = "model_packaging/declarations/smollm2-135m-instruct-q8_0.toml"
+AUTHOR = ("-c", "user.name=tester", "-c", "user.email=tester@example.com")
+BASE, COMPILED = BuiltImage(libraries="base"), BuiltImage(libraries="compiled")
 OTHER_DECLARATION = "model_packaging/declarations/qwen3.5-4b-q4_k_m.toml"
 
 
@@ -32,7 +37,7 @@ def checkout(tmp_path: Path) -> Path:
 
 def requests(root: Path) -> dict[str, BuildRequest]:
     return {
-        "image": image_request(root, target="cpu"),
+        "image": image_request(root, target="cpu", image=BASE),
         "model": model_request(root, declaration=DECLARATION, compression="gzip"),
     }
 
@@ -74,6 +79,7 @@ def create(path: str) -> Callable[[Path], object]:
         (append("container/requirements.txt"), {"image"}),
         (append("container/buildspec.yml"), {"image"}),
         (append("container/image_build.py"), {"image"}),
+        (append("container/requirements-build.txt"), {"image"}),
         (append("container/Dockerfile"), {"image"}),
         (create("container/decision_server/new_module.py"), {"image"}),
         (lambda root: (root / "container/decision_server/scoring.py").unlink(), {"image"}),
@@ -84,6 +90,7 @@ def create(path: str) -> Callable[[Path], object]:
         (append("model_packaging/__init__.py"), {"model"}),
         (append("model_packaging/buildspec.yml"), {"model"}),
         (append("model_packaging/requirements.txt"), {"model"}),
+        (append("model_packaging/requirements-build.txt"), {"model"}),
         (append(OTHER_DECLARATION), set()),
         (create("model_packaging/declarations/third.toml"), set()),
         (create("container/decision_server/__pycache__/scoring.cpython-311.pyc"), set()),
@@ -114,7 +121,47 @@ def test_a_new_base_image_rebuilds_the_image(checkout: Path, monkeypatch: pytest
 
 
 def test_the_two_targets_are_two_images(checkout: Path) -> None:
-    assert image_request(checkout, target="cpu").trigger != image_request(checkout, target="cuda").trigger
+    assert (
+        image_request(checkout, target="cpu", image=BASE).trigger
+        != image_request(checkout, target="cuda", image=BASE).trigger
+    )
+
+
+def test_whose_libraries_are_in_the_image_is_told_to_the_build_in_the_targets_own_word(checkout: Path) -> None:
+    cpu, cuda = (image_request(checkout, target=target, image=COMPILED) for target in ("cpu", "cuda"))
+    base = image_request(checkout, target="cuda", image=BASE)
+    told = [request.variables["LIBRARIES"] for request in (cpu, cuda, base)]
+    assert told == ["compiled-cpu", "compiled-cuda", "base"]
+    assert base.trigger != cuda.trigger
+
+
+def committed(checkout: Path, *paths: str) -> str:
+    """Commits what lies in `paths`; the new commit."""
+    subprocess.run(["git", "-C", str(checkout), "add", *paths], check=True)
+    subprocess.run(["git", "-C", str(checkout), *AUTHOR, "commit", "--quiet", "--message", "x"], check=True)
+    head = subprocess.run(["git", "-C", str(checkout), "rev-parse", "HEAD"], capture_output=True, text=True, check=True)
+    return head.stdout.strip()
+
+
+def test_a_request_names_the_last_commit_that_touched_its_source_and_no_other(checkout: Path) -> None:
+    assert [request.commit for request in requests(checkout).values()] == [None, None]  # no history, nothing made up
+    subprocess.run(["git", "init", "--quiet", str(checkout)], check=True)
+    before = triggers(checkout)
+    container = committed(checkout, "container")
+    model = committed(checkout, "model_packaging")
+    append(OTHER_DECLARATION)(checkout)
+    committed(checkout, OTHER_DECLARATION)
+    create("container/README.md")(checkout)
+    committed(checkout, "container/README.md")
+    found = {kind: request.commit for kind, request in requests(checkout).items()}
+    assert found == {
+        "image": SourceCommit(commit=container, changed=False),
+        "model": SourceCommit(commit=model, changed=False),
+    }
+    assert triggers(checkout) == before  # a commit by itself builds nothing anew
+    (checkout / "container/serve").unlink()
+    append(DECLARATION)(checkout)
+    assert all(request.commit and request.commit.changed for request in requests(checkout).values())
 
 
 @pytest.mark.parametrize(
@@ -123,6 +170,7 @@ def test_the_two_targets_are_two_images(checkout: Path) -> None:
         ("container/decision_server/scoring.py", False),
         ("container/Dockerfile", False),
         ("container/image_build.py", True),
+        ("container/image_order.py", True),
         ("container/buildspec.yml", True),
     ],
 )
@@ -161,7 +209,7 @@ def test_two_checkouts_give_the_same_trigger_and_the_same_bytes(
 
 def test_the_zip_holds_the_files_with_their_folders_and_permissions(checkout: Path, tmp_path: Path) -> None:
     (checkout / "container/serve").chmod(0o755)
-    image_request(checkout, target="cpu").source.write_zip(tmp_path / "source.zip")
+    image_request(checkout, target="cpu", image=BASE).source.write_zip(tmp_path / "source.zip")
     with zipfile.ZipFile(tmp_path / "source.zip") as archive:
         entries = {entry.filename: entry for entry in archive.infolist()}
         assert archive.read("container/serve") == (checkout / "container/serve").read_bytes()
