@@ -1,34 +1,30 @@
 """Puts a verified archive, and the result of a build, into the artifact bucket: only if absent, never over another.
 
-Keys are those of docs/interfaces.md, sections 1 and 3. The caller needs s3:ListBucket and s3:PutObject, and for large
-archives s3:AbortMultipartUpload. What is there is found by listing: HEAD calls a missing bucket a missing key.
+Keys are those of docs/interfaces.md, sections 1 and 3. The caller needs s3:ListBucket, s3:PutObject and s3:GetObject,
+and for large archives s3:AbortMultipartUpload.
 """
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import boto3
-from boto3.exceptions import Boto3Error
-from boto3.s3.transfer import TransferConfig
-from botocore.exceptions import BotoCoreError, ClientError
-
+from .bucket_objects import BucketObjects
 from .errors import PackagingError, UnavailableError
 from .manifest import MANIFEST_NAME, FileFacts, Manifest, listed_files, manifest_bytes, manifest_json
-from .members import Member, each_member
-from .progress import progress, say
+from .members import Member, each_member, member_content
+from .progress import say
 from .provenance import PROVENANCE_NAME, read_provenance
 from .verify import Verified, verify
 
 _SMALL_BYTES = 16 << 20  # of a member: up to it, held in memory and put in one call
 SINGLE_PUT_BYTES = 256 << 20  # above it parts are sent side by side, and a failed part is sent again, not the whole
+_JSON = "application/json"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,30 +59,28 @@ class ArtifactBucket:
     def __init__(self, bucket: str, *, client: Any = None, single_put_bytes: int = SINGLE_PUT_BYTES) -> None:
         self._bucket = bucket
         self._single_put_bytes = single_put_bytes
-        with self._errors_named(""):
-            self._client = boto3.Session().client("s3") if client is None else client
+        self._objects = BucketObjects(bucket, client)
 
     def close(self) -> None:
-        self._client.close()
+        self._objects.close()
 
     def has_result(self, trigger: str) -> bool:
-        return self._size(result_key(trigger)) is not None
+        return self._objects.size(result_key(trigger)) is not None
 
     def publish(self, path: Path) -> tuple[Published, Verified]:
         """Verifies the archive, uploads it unless its key is there, and checks what is there then."""
-        if path.is_dir():
-            raise PackagingError(f"{path}: a folder; only an archive can be published")
-        archive = verify(path)
+        archive = _verified(path)
         provenance = read_provenance(path.parent, archive.sha256)
         key = archive_key(archive.sha256)
-        uploaded = self._size(key) is None
+        uploaded = self._objects.size(key) is None
         if uploaded:
             self._upload(path, key, archive.sha256, archive.bytes)
-        size = self._size(key)
+        size = self._objects.size(key)
         if size != archive.bytes:
             raise PackagingError(
-                f"s3://{self._bucket}/{key}: {size} bytes are there; {archive.bytes} expected. Delete it and try again"
+                f"{self._objects.url(key)}: {size} bytes are there; {archive.bytes} expected. Delete it and try again"
             )
+        self._objects.require_same(key, archive.sha256, archive.bytes, lambda: path.open("rb"))
         return self._done(key, archive, archive.bytes, uploaded, provenance), archive
 
     def publish_members(self, path: Path) -> tuple[Published, Verified]:
@@ -95,25 +89,25 @@ class ArtifactBucket:
         The manifest goes last, and a prefix without one is no model: what an interrupted upload left cannot be taken
         for a whole one, and the next try completes it.
         """
-        if path.is_dir():
-            raise PackagingError(f"{path}: a folder; only an archive can be published")
-        archive = verify(path)
+        archive = _verified(path)
         provenance = read_provenance(path.parent, archive.sha256)
         prefix, files = members_prefix(archive.sha256), member_files(archive.manifest)
-        there = self._sizes(prefix)
+        there = self._objects.sizes(prefix)
         self._require_ours(prefix, files, there)
         missing = {name for name in files if prefix + name not in there}
+        self._require_same(path, prefix, (files[name] for name in files if name not in missing))
         for member in each_member(path, missing - {MANIFEST_NAME}):
             self._upload_member(member, prefix + member.name, files[member.name])
         if MANIFEST_NAME in missing:
-            facts = manifest_bytes(archive.manifest)
-            self._put_if_absent(prefix + MANIFEST_NAME, Body=facts, ContentType="application/json")
-        there = self._sizes(prefix)
+            facts, sha256 = manifest_bytes(archive.manifest), files[MANIFEST_NAME].sha256
+            self._objects.put_if_absent(prefix + MANIFEST_NAME, facts, content_type=_JSON, sha256=sha256)
+        there = self._objects.sizes(prefix)
         self._require_ours(prefix, files, there)
         if len(there) != len(files):
             raise UnavailableError(
-                f"s3://{self._bucket}/{prefix}: {len(there)} objects are there; {len(files)} expected"
+                f"{self._objects.url(prefix)}: {len(there)} objects are there; {len(files)} expected"
             )
+        self._require_same(path, prefix, (files[name] for name in files if name in missing))
         total = sum(each.bytes for each in files.values())
         return self._done(prefix, archive, total, bool(missing), provenance), archive
 
@@ -124,17 +118,22 @@ class ArtifactBucket:
             if facts is None or facts.bytes != size:
                 expected = "no such member is" if facts is None else f"{facts.bytes} are"
                 raise PackagingError(
-                    f"s3://{self._bucket}/{key}: {size} bytes are there; {expected} expected. Delete it and try again"
+                    f"{self._objects.url(key)}: {size} bytes are there; {expected} expected. Delete it and try again"
                 )
+
+    def _require_same(self, path: Path, prefix: str, files: Iterable[FileFacts]) -> None:
+        for each in files:
+            content = partial(member_content, path, each.file)
+            self._objects.require_same(prefix + each.file, each.sha256, each.bytes, content)
 
     def _done(
         self, key: str, archive: Verified, size: int, uploaded: bool, provenance: dict[str, Any] | None
     ) -> Published:
         if provenance is not None:  # the first build's stays: it is the one whose bytes these are
-            self._put_if_absent(
-                f"models/{archive.sha256}/{PROVENANCE_NAME}", Body=_json(provenance), ContentType="application/json"
+            self._objects.put_if_absent(
+                f"models/{archive.sha256}/{PROVENANCE_NAME}", _json(provenance), content_type=_JSON
             )
-        say(f"model: s3://{self._bucket}/{key}{'' if uploaded else ' (was there already)'}")
+        say(f"model: {self._objects.url(key)}{'' if uploaded else ' (was there already)'}")
         return Published(
             bucket=self._bucket,
             key=key,
@@ -156,66 +155,29 @@ class ArtifactBucket:
             "provenance": published.provenance,
         }
         key = result_key(trigger)
-        self._put_if_absent(key, Body=_json(result), ContentType="application/json")
-        say(f"result: s3://{self._bucket}/{key}")
+        self._objects.put_if_absent(key, _json(result), content_type=_JSON)
+        say(f"result: {self._objects.url(key)}")
 
     def _upload(self, path: Path, key: str, sha256: str, size: int) -> None:
-        if size <= self._single_put_bytes:
-            say(f"uploading {size} bytes to s3://{self._bucket}/{key}")
-            with path.open("rb") as body:
-                checksum = base64.b64encode(bytes.fromhex(sha256)).decode()
-                self._put_if_absent(key, Body=body, ContentType="application/gzip", ChecksumSHA256=checksum)
-            return
-        # The transfer manager has no put-if-absent. Two uploads of one key carry the same bytes: the key is their hash.
-        parts = TransferConfig(multipart_threshold=self._single_put_bytes)
-        extra = {"ContentType": "application/gzip", "ChecksumAlgorithm": "SHA256"}
-        with self._errors_named(key), progress("uploading", size) as advance:
-            self._client.upload_file(str(path), self._bucket, key, ExtraArgs=extra, Callback=advance, Config=parts)
+        with path.open("rb") as body:
+            if size <= self._single_put_bytes:
+                say(f"uploading {size} bytes to {self._objects.url(key)}")
+                self._objects.put_if_absent(key, body, content_type="application/gzip", sha256=sha256)
+            else:
+                self._objects.put_in_parts(key, body, size, content_type="application/gzip", label="uploading")
 
     def _upload_member(self, member: Member, key: str, facts: FileFacts) -> None:
         """As it is read: nothing is unpacked onto the disk."""
+        kind = "application/octet-stream"
         if facts.bytes <= _SMALL_BYTES:
-            data = member.stream.read(facts.bytes)
-            checksum = base64.b64encode(bytes.fromhex(facts.sha256)).decode()  # S3 refuses what does not have it
-            self._put_if_absent(key, Body=data, ContentType="application/octet-stream", ChecksumSHA256=checksum)
+            self._objects.put_if_absent(key, member.stream.read(facts.bytes), content_type=kind, sha256=facts.sha256)
             return
-        extra = {"ContentType": "application/octet-stream", "ChecksumAlgorithm": "SHA256"}
-        parts = TransferConfig(multipart_threshold=_SMALL_BYTES, multipart_chunksize=_part_bytes(facts.bytes))
-        with self._errors_named(key), progress(f"uploading {member.name}", facts.bytes) as advance:
-            self._client.upload_fileobj(
-                member.stream, self._bucket, key, ExtraArgs=extra, Callback=advance, Config=parts
-            )
+        label = f"uploading {member.name}"
+        self._objects.put_in_parts(key, member.stream, facts.bytes, content_type=kind, label=label)
         if member.stream.sha256 != facts.sha256:
             raise PackagingError(
-                f"{member.name}: changed while it was uploaded. Delete s3://{self._bucket}/{key} and try again"
+                f"{member.name}: changed while it was uploaded. Delete {self._objects.url(key)} and try again"
             )
-
-    def _put_if_absent(self, key: str, **arguments: Any) -> None:
-        with self._errors_named(key):
-            try:
-                self._client.put_object(Bucket=self._bucket, Key=key, IfNoneMatch="*", **arguments)
-            except ClientError as error:
-                if error.response["ResponseMetadata"]["HTTPStatusCode"] != 412:
-                    raise
-
-    def _sizes(self, prefix: str) -> dict[str, int]:
-        """Bytes of each object under the prefix."""
-        with self._errors_named(prefix):
-            pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=prefix)
-            return {each["Key"]: int(each["Size"]) for page in pages for each in page.get("Contents", [])}
-
-    def _size(self, key: str) -> int | None:
-        """Bytes of the object; None where there is none."""
-        with self._errors_named(key):
-            found = self._client.list_objects_v2(Bucket=self._bucket, Prefix=key, MaxKeys=1).get("Contents", [])
-        return next((int(entry["Size"]) for entry in found if entry["Key"] == key), None)
-
-    @contextmanager
-    def _errors_named(self, key: str) -> Iterator[None]:
-        try:
-            yield
-        except (ClientError, BotoCoreError, Boto3Error) as error:
-            raise UnavailableError(f"s3://{self._bucket}/{key}: {' '.join(str(error).split())}") from error
 
 
 def member_files(manifest: Manifest) -> dict[str, FileFacts]:
@@ -225,9 +187,10 @@ def member_files(manifest: Manifest) -> dict[str, FileFacts]:
     return {each.file: each for each in (*listed_files(manifest), own)}
 
 
-def _part_bytes(size: int) -> int:
-    """S3 takes 10,000 parts at most."""
-    return max(16 << 20, -(-size // 9_000))
+def _verified(path: Path) -> Verified:
+    if path.is_dir():
+        raise PackagingError(f"{path}: a folder; only an archive can be published")
+    return verify(path)
 
 
 def _json(table: Mapping[str, Any]) -> bytes:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
+import tarfile
 import uuid
 from pathlib import Path
 from typing import Any
@@ -116,6 +118,20 @@ def test_a_large_member_is_streamed_in_parts(
     answer = s3.get_object(Bucket=bucket, Key=f"{published.key}tiny.gguf")
     assert answer["Body"].read() == padded.read_bytes()
     assert answer["ETag"].strip('"').endswith("-2")
+    again, _ = ArtifactBucket(bucket, client=s3).publish_members(tmp_path / "large" / "model.tar.gz")
+    assert not again.uploaded
+
+
+def test_a_member_of_other_bytes_is_an_error_before_anything_is_put(archive: Path, bucket: str, s3: Any) -> None:
+    key = f"models/{hashlib.sha256(archive.read_bytes()).hexdigest()}/model/tiny-00002-of-00003.gguf"
+    with tarfile.open(archive, "r:gz") as tar:
+        other = bytes(tar.getmember("tiny-00002-of-00003.gguf").size)
+    checksum = base64.b64encode(hashlib.sha256(other).digest()).decode()
+    for given, expected in (({"ChecksumSHA256": checksum}, "other bytes are there"), ({}, "no SHA-256 of it")):
+        s3.put_object(Bucket=bucket, Key=key, Body=other, **given)
+        with pytest.raises(PackagingError, match=expected):
+            ArtifactBucket(bucket, client=s3).publish_members(archive)
+        assert _keys(s3, bucket) == [key]
 
 
 @pytest.mark.parametrize(
