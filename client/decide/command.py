@@ -97,7 +97,7 @@ def _tell_programs(each: Asked, outcome: Outcome) -> None:
 def _tell_people(each: Asked, outcome: Outcome) -> None:
     place = "" if each.line is None else f"line {each.line}: "
     if isinstance(outcome, DecisionError):
-        later = " It may be answered later; --deadline says how long is tried." if outcome.retryable else ""
+        later = "; it may be answered later, and --deadline says how long is tried" if outcome.retryable else ""
         print(f"decide: {place}{outcome.message}{later}", file=sys.stderr, flush=True)
         return
     words = wordings(each.body)

@@ -6,6 +6,7 @@ import json
 import signal
 import socket
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,6 +26,11 @@ from tests.client.fake_runtime import ENDPOINT, Runtime, wrapped
 from tests.client.gateway_process import CREDENTIALS, Running, command, environment, gateway
 from tests.fixtures.tiny_gguf import write_tiny_llama
 from tests.serving.server import FAKE, ROOT, SERVE, Server, decision
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 
 def aws(code: str, status: int, message: str = "as AWS says it") -> Response:
@@ -226,6 +232,26 @@ def test_a_body_past_the_limit_is_refused_unsent(whole: Way) -> None:
 )
 def test_an_encoding_that_cannot_be_read_is_refused(whole: Way, headers: dict[str, str], code: str) -> None:
     assert whole.post("/v1/decisions", {"decision": decision()}, headers).json["code"] == code
+
+
+def test_a_zstd_body_that_asks_for_more_memory_than_servers_allow_is_refused(whole: Way) -> None:
+    options = {int(zstd.CompressionParameter.window_log): 27, int(zstd.CompressionParameter.content_size_flag): 0}
+    compressor = zstd.ZstdCompressor(options=options)
+    body = compressor.compress(json.dumps({"decision": decision()}).encode()) + compressor.flush()
+    reply = whole.post("/v1/decisions", body, {"Content-Encoding": "zstd"})
+    assert (reply.status, reply.json["code"]) == (400, "bad_encoding")
+    assert not whole.runtime.asked
+
+
+def test_a_route_is_named_once_by_the_path_or_by_the_caller(whole: Way) -> None:
+    custom = "X-Amzn-SageMaker-Custom-Attributes"
+    assert whole.post("/invocations", {}, {custom: "trace=7, route=/v1/models"}).json["data"]
+    whole.runtime.asked.clear()
+    for route, attributes in [("/v1/systemone", "route=/v1/models"), ("/invocations", "route=/a,route=/b")]:
+        reply = whole.post(route, {"state": "x"}, {custom: attributes})
+        assert reply.status == 400
+        assert "one route at most" in reply.body.decode()
+    assert not whole.runtime.asked
 
 
 def test_other_routes_and_methods_are_refused_and_ping_asks_nobody(whole: Way) -> None:

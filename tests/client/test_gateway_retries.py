@@ -39,6 +39,9 @@ class Scripted:
             raise line
         return line
 
+    def close(self) -> None:
+        """Nothing."""
+
     def ask(self, deadline: float, *, share: float = 1.0, gone: Callable[[], bool] = lambda: False) -> Answer:
         """share: how much of each jitter's range is drawn."""
 
@@ -97,3 +100,26 @@ def test_nobody_is_asked_for_a_caller_that_has_hung_up() -> None:
     upstream = Scripted(lines=[BUSY])
     assert upstream.ask(60.0, gone=lambda: True) == BUSY
     assert upstream.pauses == []
+
+
+def test_a_caller_that_hangs_up_during_a_pause_is_not_asked_for() -> None:
+    upstream = Scripted(lines=[BUSY])
+    assert upstream.ask(60.0, gone=lambda: bool(upstream.pauses)) == BUSY
+    assert len(upstream.pauses) == 1
+
+
+def test_a_server_that_refuses_to_be_asked_again_is_not() -> None:
+    final = Whole(status=503, body=b'{"error": "never", "retryable": false}')
+    assert Scripted(lines=[final]).ask(60.0) == final
+
+
+def test_a_server_that_is_not_there_is_looked_for_a_few_times_and_a_broken_connection_is_not_tried_again() -> None:
+    absent = Scripted(lines=[Failure("not_connected", "nobody")] * 9)
+    with pytest.raises(Failure, match="nobody"):
+        absent.ask(3600.0)
+    assert absent.pauses == [FIRST_SECONDS * 2**n for n in range(3)]
+    starting = Scripted(lines=[Failure("not_connected", "nobody"), GOOD])
+    assert starting.ask(60.0) == GOOD
+    broken = Scripted(lines=[Failure("unreachable", "broke")])
+    with pytest.raises(Failure, match="broke"):
+        broken.ask(60.0)
