@@ -131,6 +131,36 @@ def test_requirements_that_cannot_be_read_fail_the_build_in_the_installers_words
     assert "flask=broken" in done.stderr
 
 
+def test_a_target_for_gpus_is_built_without_a_gpu_and_the_log_says_so(docker: Docker, unique: str) -> None:
+    done = docker.build(f"{HOST}/{unique}:cuda", target="cuda")
+    assert digest_in(done)
+    assert "no CUDA backend" in done.stdout
+    assert "no CUDA backend" not in docker.build(f"{HOST}/{unique}:cpu").stdout
+
+
+def test_the_list_of_what_is_in_the_image_names_the_libraries_that_it_will_run_on(docker: Docker, unique: str) -> None:
+    digest_in(docker.build(f"{HOST}/{unique}:one"))
+    read = ("run", "--rm", "--network", "none", "--entrypoint", "cat", f"{HOST}/{unique}:one")
+    components = json.loads(docker(*read, "/opt/decision/sbom.cdx.json").stdout)["components"]
+    (native,) = [each for each in components if each["name"] == "llama.cpp"]
+    assert {"libllama.so", "libggml-base.so"} <= {
+        part["name"].partition(".so")[0] + ".so" for part in native["components"]
+    }
+    assert not [each for each in components if each["type"] == "container"]  # there is no base image in this mode
+
+
+def test_the_date_of_a_build_is_a_whole_number_of_seconds(docker: Docker) -> None:
+    done = docker(
+        "build", "--platform", "linux/amd64", "--target", "cpu", "--build-arg", f"BASE_IMAGE={BASE}",
+        "--build-arg", "SOURCE_DATE_EPOCH=now", "-t", f"{HOST}/r:t", "container",
+    )  # fmt: skip
+    assert (done.returncode, "SOURCE_DATE_EPOCH=now: whole seconds since 1970" in done.stderr) == (1, True)
+
+
+def test_the_builder_claims_nothing(docker: Docker) -> None:
+    assert docker("buildx", "inspect").stdout.splitlines() == ["Name:   stand-in", "Driver: stand-in"]
+
+
 def test_a_base_that_is_not_pinned_fails_the_build(docker: Docker) -> None:
     done = docker.build(f"{HOST}/repository:x", base="public.ecr.aws/x/y:latest")
     assert (done.returncode, "pinned as name@sha256" in done.stderr) == (1, True)
@@ -139,8 +169,8 @@ def test_a_base_that_is_not_pinned_fails_the_build(docker: Docker) -> None:
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (("ps",), "it knows login, build, pull, tag, push, image inspect, run … cat, version"),
-        (("run", "x"), "it knows login, build, pull, tag, push, image inspect, run … cat, version"),
+        (("ps",), "it knows login, build, pull, tag, push, image inspect, buildx inspect, run … cat, version"),
+        (("run", "x"), "it knows login, build, pull, tag, push"),
         (("build", "--no-cache", "."), "required"),
         (("push", "repository:tag"), "registry/repository:tag"),
         (("push", f"{HOST}/never-built:tag"), "not in the local store"),

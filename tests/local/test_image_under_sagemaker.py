@@ -72,7 +72,8 @@ class Docker:
     def build(self, reference: str, *options: str) -> str:
         return self(
             "build", "--provenance=false", "--sbom=false", *options, "--platform", "linux/amd64", "--target", "cpu",
-            "--build-arg", f"BASE_IMAGE={BASE}", "-t", reference, "-f", "container/Dockerfile", "container",
+            "--build-arg", f"BASE_IMAGE={BASE}", "--build-arg", "SOURCE_DATE_EPOCH=315532800",
+            "-t", reference, "-f", "container/Dockerfile", "container",
         )  # fmt: skip
 
 
@@ -207,7 +208,13 @@ def test_the_image_lists_its_packages_and_holds_neither_pip_nor_its_cache(built:
     assert (document["bomFormat"], document["specVersion"]) == ("CycloneDX", "1.6")
     names = {component["name"] for component in document["components"]}
     assert {"flask", "gunicorn", "jinja2", "llama-cpp-python", "numpy"} <= names
-    assert not {"pip", "setuptools", "torch", "transformers"} & names
+    assert not {"pip", "setuptools", "scikit-build-core", "cmake", "ninja", "torch", "transformers"} & names
+    (native,) = [component for component in document["components"] if component["name"] == "llama.cpp"]
+    hashes = {part["name"]: part["hashes"][0]["content"] for part in native["components"]}
+    libraries = [path for path in (built.image.cwd / "root/opt/llama.cpp/bin").iterdir() if not path.is_symlink()]
+    assert hashes == {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in libraries}
+    (base,) = [component for component in document["components"] if component["type"] == "container"]
+    assert base["version"].startswith("sha256:")
     root = built.image.cwd / "root"
     assert not list((root / "opt/venv").glob("lib/python3*/site-packages/pip*"))
     assert not (root / "root/.cache").exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,35 @@ def test_the_containers_libraries_are_the_bases_or_compiled_on_it(libraries: str
 def test_the_containers_libraries_are_the_bases_unless_others_are_asked_for() -> None:
     resolved = dockerfile.resolve(OWN.read_text(), target="cpu", arguments={"BASE_IMAGE": PINNED})
     assert resolved.arguments == {"BASE_IMAGE": PINNED, "LIBRARIES": "base"}
+
+
+def runs(stage: str) -> list[str]:
+    """The RUN instructions of one stage of the container's Dockerfile, without its comments."""
+    after = re.split(rf"(?m)^FROM \S+ AS {stage}$", OWN.read_text())[1].partition("\nFROM ")[0]
+    lines = [line for line in after.splitlines() if not line.lstrip().startswith("#")]
+    return re.findall(r"(?m)^RUN (.*)$", re.sub(r"\\\n", " ", "\n".join(lines)))
+
+
+@pytest.mark.parametrize("stage", ["compiler", "base"])
+def test_all_that_pip_fetches_is_pinned_by_hash_and_it_fetches_no_build_tool_by_itself(stage: str) -> None:
+    steps = [step for run in runs(stage) for step in run.split(";") if "-m pip" in step and "uninstall" not in step]
+    assert len(steps) >= 2
+    for step in steps:
+        assert "--require-hashes" in step or "--no-index" in step, step
+        assert "--only-binary :all:" in step or "--no-build-isolation" in step or "--no-index" in step, step
+
+
+def test_the_compiling_stage_gets_what_amazon_linux_lacks_before_it_unpacks() -> None:
+    (run,) = runs("compiler")
+    installed = re.findall(r"dnf -y -q install ([^;]+);", run)[0].split()
+    assert {"tar", "gzip", "gcc-c++"} <= set(installed)
+    assert run.index("dnf -y -q install") < run.index("tar -xzf")
+
+
+def test_an_image_for_gpus_is_checked_for_its_backend_unless_a_stand_in_says_that_it_has_none() -> None:
+    assert runs("cuda") == ["python /opt/decision/self_check.py $NEEDED_BACKEND"]
+    assert 'ARG NEEDED_BACKEND="cuda"' in OWN.read_text()
+    assert runs("cpu") == ["python /opt/decision/self_check.py"]
 
 
 def test_other_libraries_are_refused() -> None:
