@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
 THREADS = 8
-_STOP_SECONDS = 5.0
+MAX_MESSAGE_BYTES = 64 * 1024 * 1024  # past what any endpoint takes; up to it the answer says what it takes
 
 
 class Server:
@@ -23,12 +23,14 @@ class Server:
         # a request that waits for a thread is none to warn of
         logging.getLogger("waitress.queue").setLevel(logging.ERROR)
         self._server: Any = waitress.server.create_server(
-            application, sockets=[listening], threads=THREADS, ident="decision-playground"
+            application,
+            sockets=[listening],
+            threads=THREADS,
+            ident="decision-playground",
+            max_request_body_size=MAX_MESSAGE_BYTES,
         )
-        self._loop = threading.Thread(target=self._server.run, name="playground", daemon=True)
-        self._loop.start()
+        threading.Thread(target=self._server.run, name="playground", daemon=True).start()
 
     def stop(self) -> None:
-        """Whoever looks at a page needs no answer any more."""
+        """Lets nobody in any more. Who still looks at the page keeps a connection, and nothing waits for that."""
         self._server.close()
-        self._loop.join(_STOP_SECONDS)

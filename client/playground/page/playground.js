@@ -239,11 +239,13 @@ let facts = null;
 let turn = 0; // of the newest question; what belongs to an older one is dropped
 let asking = new AbortController();
 let timer = 0;
+let lastReadout = ""; // of the first answer that is shown
 
 function changed({ wait = TYPING_MS } = {}) {
   keep();
   showCode();
   $("answers").classList.add("stale");
+  $("answers").setAttribute("aria-busy", "true");
   turn += 1;
   clearTimeout(timer);
   timer = setTimeout(ask, wait);
@@ -325,6 +327,7 @@ function say(text) { $("spoken").textContent = text; }
 // ---- answers -------------------------------------------------------------------------------------------------------
 
 function showAnswers(asked, found) {
+  lastReadout = found[0].readout;
   const parts = found.map((answer, index) => answerPart(asked, answer, found.length > 1 ? index : null, index > 0 ? found[0] : null));
   $("answers").replaceChildren(el("div", { class: found.length > 1 ? "answers two" : "answers" }, ...parts));
   $("answers").classList.remove("stale");
@@ -352,15 +355,14 @@ function barTable(asked, answer, best, other) {
     const fill = el("div", { class: "fill" });
     fill.style.width = `${100 * p}%`;
     return el("tr", { class: index === best ? "best" : null, "data-option": id, "data-probability": p },
-      el("th", { scope: "row", title: optionsOf(asked)[index].description }, id),
-      el("td", { class: "bar" }, el("div", { class: "track", "aria-hidden": "true" }, fill)),
+      el("th", { scope: "row", title: optionsOf(asked)[index].description }, id, el("div", { class: "track", "aria-hidden": "true" }, fill)),
       el("td", { title: String(p) }, percent(p)),
       el("td", { title: answer.logits === null ? null : String(answer.logits[index]) }, answer.logits === null ? "–" : answer.logits[index].toFixed(3)),
       other ? el("td", {}, difference(p - other.probabilities[index])) : null);
   });
   return el("table", { class: "bars" },
     el("caption", { class: "hidden" }, `Probabilities by ${answer.readout}`),
-    el("thead", {}, el("tr", {}, column("option"), column(""), column("probability"), column(answer.readout === "likelihood" ? "gain, nats" : "logit"), other ? column("B − A") : null)),
+    el("thead", {}, el("tr", {}, column("option"), column("probability"), column(answer.readout === "likelihood" ? "gain, nats" : "logit"), other ? column("B − A") : null)),
     el("tbody", {}, ...rows));
 }
 
@@ -400,7 +402,7 @@ function promptParts(answer, { prompts, options, free, prompt_sha256: sha256 }, 
   const known = !several && answer.cachedTokens !== null && answer.cachedTokens <= prompts[0].tokens.length;
   const shown = prompts.map((prompt, index) => {
     const cached = known && prompt.kind !== "baseline" ? answer.cachedTokens : 0;
-    return promptPart(prompt, titleOf(prompt, index), cached, `${side}-${index}`, open.size === 0 ? index === 0 : open.has(`${side}-${index}`));
+    return promptPart(prompt, titleOf(prompt, index), cached, `${side}-${index}`, open.size === 0 ? index === 0 : open.has(`${side}-${index}`), open.has(`${side}-${index}-text`));
   });
   return [
     el("p", { class: "key" }, el("span", { "data-matches": "" }, `The same prompt as the answer's: sha256 ${sha256.slice(0, 12)}…`),
@@ -416,13 +418,13 @@ function titleOf(prompt, index) {
   return prompt.kind === "baseline" ? "Without evidence, for comparison (kept from question to question)" : "Prompt";
 }
 
-function promptPart(prompt, title, cached, name, open) {
+function promptPart(prompt, title, cached, name, open, textOpen) {
   const count = cached ? `${prompt.tokens.length} tokens, the first ${cached} from the cache` : `${prompt.tokens.length} tokens`;
   return el("details", { "data-name": name, "data-kind": prompt.kind, open },
     el("summary", {}, `${title} · ${count}`),
     cached ? el("p", { class: "key" }, el("span", {}, el("span", { class: "chip cached" }, "from the cache"), " "), el("span", {}, el("span", { class: "chip" }, "computed for this answer"))) : null,
     chips(prompt.tokens, cached),
-    el("details", { "data-name": `${name}-text` }, el("summary", {}, "As text"), el("pre", { tabindex: 0, class: "prompt-text" }, prompt.text)));
+    el("details", { "data-name": `${name}-text`, open: textOpen }, el("summary", {}, "As text"), el("pre", { tabindex: 0, class: "prompt-text" }, prompt.text)));
 }
 
 function optionsPart(options, readout, name, open) {
@@ -491,7 +493,7 @@ function textInput(label, value, store, classes) {
 
 function row(index, ...parts) {
   const name = `row-${index}-error`;
-  const made = el("li", { class: parts.length > 2 ? "row" : "row single", "data-index": index }, ...parts, el("p", { class: "error", id: name }));
+  const made = el("li", { class: "row", "data-index": index }, ...parts, el("p", { class: "error", id: name }));
   for (const input of made.querySelectorAll("input")) input.setAttribute("aria-describedby", name);
   return made;
 }
@@ -504,10 +506,8 @@ function optionRow(option, index) {
 }
 
 function levelRow(level, index) {
-  const made = row(index, el("span", { class: "name" }, String(index)),
+  return row(index, el("span", { class: "name" }, String(index)),
     textInput(`Level ${index}`, level, (value) => { setup.levels[index] = value; }, "text"), moves(index, setup.levels.length));
-  made.classList.add("single");
-  return made;
 }
 
 function meaningRow(key, word) {
@@ -572,7 +572,7 @@ function sidePart(side, index, count) {
     id: `${name}-${index}`, "aria-describedby": `side-${index}-error`,
     "aria-label": count > 1 ? `${label} of ${"AB"[index]}` : label,
     onchange: (event) => { side[key] = event.target.value; changed({ wait: 0 }); },
-  }, ...values.map((value) => el("option", { value, selected: value === side[key] }, value || "the server's own"))));
+  }, ...values.map((value) => el("option", { value, selected: value === side[key] }, value || "default"))));
   return el("div", { class: "side" }, count > 1 ? el("b", { "aria-hidden": "true" }, "AB"[index]) : null,
     select("readout", "Readout", "readout", READOUTS), select("version", "Prompt version", "version", VERSIONS),
     el("p", { class: "error", id: `side-${index}-error` }));
@@ -580,7 +580,7 @@ function sidePart(side, index, count) {
 
 function compare(on) {
   setup.compare = on;
-  if (on && JSON.stringify(setup.sides[0]) === JSON.stringify(setup.sides[1])) setup.sides[1].readout = setup.sides[0].readout === "likelihood" ? "letters" : "likelihood";
+  if (on && JSON.stringify(setup.sides[0]) === JSON.stringify(setup.sides[1])) setup.sides[1].readout = lastReadout === "likelihood" ? "letters" : "likelihood";
   $("compare").checked = on;
   showSides();
   changed({ wait: 0 });
@@ -749,7 +749,7 @@ async function begin() {
     showError(new Told(`The playground cannot be asked: ${error.message}. Is it still running?`));
     return;
   }
-  $("target").textContent = facts.models.length ? `${facts.models[0]}, ${facts.name}` : facts.name;
+  $("target").textContent = facts.kind === "model" ? facts.name : `${facts.models[0]}, ${facts.name}`;
   changed({ wait: 0 });
 }
 

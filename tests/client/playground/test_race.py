@@ -1,0 +1,117 @@
+"""Answers that come in another order than they were asked for, from a target that says when it answers."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from selenium import webdriver
+
+from client.playground.guard import Guard
+from client.playground.server import Server
+from client.playground.site import Site
+from client.playground.target import TargetFacts
+from client.transport.exchange import Answer, Request, Whole
+from client.transport.failures import Failure
+from tests.client.playground.browser import needs_chromium
+from tests.client.playground.page import Page
+from tests.client.playground.sockets import listening
+
+ANSWER = Path(__file__).with_name("answer.json")
+
+
+@dataclass
+class Held:
+    """Answers with the state as the id of the first option; a state that begins with `slow` waits until released."""
+
+    name: str = "held"
+    asked: list[str] = field(default_factory=list)
+    changed: threading.Condition = field(default_factory=threading.Condition)
+    released: threading.Event = field(default_factory=threading.Event)
+    answered: list[str] = field(default_factory=list)
+
+    def send(self, request: Request, *, timeout: float) -> Answer:
+        state = json.loads(request.body)["decision"]["state"]
+        self._note(self.asked, state)
+        if state == "gone":
+            raise Failure("unreachable", "held: the connection broke")
+        if state.startswith("slow"):
+            self.released.wait(30)
+        body = json.loads(ANSWER.read_text())
+        body["result"]["option_ids"][0] = state
+        self._note(self.answered, state)
+        return Whole(status=200, body=json.dumps(body).encode())
+
+    def close(self) -> None: ...
+
+    def until(self, noted: list[str], state: str) -> None:
+        with self.changed:
+            assert self.changed.wait_for(lambda: state in noted, 30), noted
+
+    def _note(self, noted: list[str], state: str) -> None:
+        with self.changed:
+            noted.append(state)
+            self.changed.notify_all()
+
+
+@pytest.fixture
+def held() -> Held:
+    return Held()
+
+
+@pytest.fixture
+def page(held: Held, driver: webdriver.Chrome) -> Iterator[Page]:
+    with listening() as (socket, port):
+        facts = TargetFacts(kind="url", name="held", models=("m",), no_prompts="Not here.", url="http://127.0.0.1:1")
+        site = Site(Guard(token="t", port=port), held, facts, None, deadline_seconds=30)
+        server = Server(site, socket)
+        try:
+            yield Page(driver=driver, url=f"http://127.0.0.1:{port}/t/").open()
+        finally:
+            held.released.set()
+            server.stop()
+
+
+@needs_chromium
+def test_an_older_answer_never_overwrites_a_newer_one(page: Page, held: Held) -> None:
+    page.script("window.addEventListener('unhandledrejection', () => { window.failed = true; })")
+    state = page.one("#state")
+    state.clear()
+    state.send_keys("slow")
+    held.until(held.asked, "slow")
+    state.clear()
+    state.send_keys("quick")
+    page.settled()
+    assert next(iter(page.bars())) == "quick"
+    held.released.set()
+    held.until(held.answered, "slow")
+    page.write("#question", "One more, so that all that came before has been seen?")
+    assert next(iter(page.bars())) == "quick"
+    assert page.script("return window.failed === undefined")
+
+
+@needs_chromium
+def test_what_is_shown_while_a_newer_question_is_open_says_that_it_is_old(page: Page, held: Held) -> None:
+    state = page.one("#state")
+    state.clear()
+    state.send_keys("slow")
+    held.until(held.asked, "slow")
+    assert "stale" in str(page.one("#answers").get_attribute("class"))
+    held.released.set()
+    page.settled()
+    assert "stale" not in str(page.one("#answers").get_attribute("class"))
+
+
+@needs_chromium
+def test_why_prompts_cannot_be_shown_is_said(page: Page) -> None:
+    assert page.text("#prompts") == "Not here."
+
+
+@needs_chromium
+def test_an_answer_that_never_came_is_an_error_in_words_and_not_a_silence(page: Page) -> None:
+    page.write("#state", "gone")
+    assert page.text("#general-error") == "held: the connection broke"
