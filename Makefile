@@ -1,11 +1,13 @@
 # Each target sets up what it needs. `make` alone lists them.
 PYTHON ?= python3
 PORT ?= 8080
+DATA ?= evaluation_sets/everyday.jsonl
+SMALL_MODEL := build/smollm2-135m-instruct-q8_0
 BIN := .venv/bin
 UV_COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.10 --generate-hashes --no-header --no-annotate
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up down serve test check synth bench lock clean
+.PHONY: help setup demo up down serve evaluate playground test check synth bench lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -26,6 +28,25 @@ serve: ## the scoring server on 127.0.0.1 without AWS: make serve MODEL=<gguf or
 	@test -n "$(MODEL)" || { echo "serve: MODEL is not set. Remedy: make serve MODEL=path/to/model.gguf [PORT=8080]" >&2; exit 2; }
 	@$(PYTHON) local/setup.py --runtime-only
 	@DECISION_MODEL_PATH="$(MODEL)" DECISION_HOST=127.0.0.1 DECISION_PORT="$(PORT)" exec $(BIN)/python container/serve
+
+evaluate: MODEL ?= $(SMALL_MODEL)
+evaluate: ## a model on labelled decisions by every readout: make evaluate [DATA=<jsonl or csv>] [MODEL=<gguf or model folder>]
+	@$(PYTHON) local/setup.py --runtime-only
+	@test "$(MODEL)" != "$(SMALL_MODEL)" || $(MAKE) --no-print-directory $(SMALL_MODEL)/manifest.json
+	@$(BIN)/python -m client readouts --data "$(DATA)" --model "$(MODEL)" \
+	  --out "build/evaluation/$(basename $(notdir $(DATA)))-$(notdir $(patsubst %/,%,$(MODEL:.gguf=)))"
+
+playground: MODEL ?= $(SMALL_MODEL)
+playground: ## a page in your browser to try decisions by hand: make playground [MODEL=<gguf or model folder>]
+	@$(PYTHON) local/setup.py --runtime-only
+	@test "$(MODEL)" != "$(SMALL_MODEL)" || $(MAKE) --no-print-directory $(SMALL_MODEL)/manifest.json
+	@exec $(BIN)/python -m client playground --model "$(MODEL)"
+
+# The demo's model, made as the demo makes it: the same bytes.
+$(SMALL_MODEL)/manifest.json: model_packaging/declarations/smollm2-135m-instruct-q8_0.toml
+	@$(BIN)/python -m model_packaging build $< --output $(SMALL_MODEL)-archive >/dev/null
+	@mkdir -p $(SMALL_MODEL)
+	@tar -xzmf $(SMALL_MODEL)-archive/model.tar.gz -C $(SMALL_MODEL)
 
 test: setup check ## all checks and all tests
 	@$(BIN)/python -m pytest

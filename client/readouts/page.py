@@ -28,6 +28,7 @@ def page(
 ) -> str:
     """verdicts: of a calibration, each with its readout's name."""
     best = max(rows, key=lambda row: row.whole.accuracy.count)
+    right, chance = percent(best.whole.accuracy.value, 0), percent(guessing(items), 0)
     head, *body = cells(rows, items)
     sections = [
         Section(
@@ -37,7 +38,9 @@ def page(
                 Text(
                     text="right: of all that were asked, with the 95 % interval. ECE: expected calibration error, 10 "
                     "equal bins; NLL: mean −ln of the right option's probability; both are better the nearer to 0. "
-                    "Calibrated: each answer by a temperature that was fitted on others (5 folds)."
+                    "Calibrated: each answer by a temperature that was fitted on others (5 folds). Paraphrase: pairs "
+                    "with one answer to both wordings, right or wrong. Order: choices answered otherwise when their "
+                    "options are listed the other way round."
                 ),
                 Plot(svg=svg[svg.index("<svg") :]),
                 Text(text="Each readout's own report: " + ", ".join(f"{each}/report.html" for each in _readouts(rows))),
@@ -53,7 +56,7 @@ def page(
     ]
     lead = (
         f"{measured.model} on the {len(items)} labelled decisions of {measured.data}: "
-        f"{percent(best.whole.accuracy.value, 0)} right by {best.readout}, where guessing gets {percent(guessing(items), 0)}."
+        f"{right} right by {best.readout}, where guessing gets {chance}."
     )
     return render(title=f"{measured.model} by every readout", lead=lead, sections=sections)
 
@@ -63,7 +66,7 @@ def difference(against: Versus) -> str:
     found = against.difference
     return (
         f"{against.other} against {against.baseline}: {100 * found.value:+.0f} points (95 %: {100 * found.low:+.0f} to "
-        f"{100 * found.high:+.0f}); right in the first alone {len(against.gained)}, in the second alone "
+        f"{100 * found.high:+.0f}); only {against.other} is right on {len(against.gained)}, only {against.baseline} on "
         f"{len(against.lost)}"
     )
 

@@ -30,7 +30,7 @@ def markdown(rows: Sequence[Row], items: Sequence[Item]) -> str:
 def cells(rows: Sequence[Row], items: Sequence[Item]) -> list[list[str]]:
     """Heading first, guessing last."""
     types = [each for each in TYPES if any(item.question_type == each for item in items)]
-    head = ["readout", "right (95 %)", *types, "ECE", "NLL", "same for a paraphrase", "changed by order", "p50"]
+    head = ["readout", "right (95 %)", *types, "ECE", "NLL", "paraphrase: same", "order: changed", "p50"]
     chance = ["guessing", _percent(guessing(items)), *(_percent(guessing(items, each)) for each in types)]
     return [head, *(_line(row, types) for row in rows), [*chance, *[NOTHING] * (len(head) - len(chance))]]
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from datetime import datetime, timezone
+from functools import cache
 from pathlib import Path
 
 from client.comparison.paired import SEED
@@ -40,8 +42,13 @@ def run(options: argparse.Namespace, say: Callable[[str], None]) -> int:
         server_settings=target_name.server_settings(target),
         reversed_too=True,
     )
-    with DecisionClient(target, deadline_seconds=options.deadline, say=say) as client:
-        answers = ask(data, client, settings, readouts=options.readout, out=options.out)
+    with ExitStack() as stack:
+
+        @cache
+        def opened() -> DecisionClient:
+            return stack.enter_context(DecisionClient(target, deadline_seconds=options.deadline, say=say))
+
+        answers = ask(data, opened, settings, readouts=list(dict.fromkeys(options.readout)), out=options.out, say=say)
     asked = [Asked(readout=name, prompt_version=_version(outcomes, name), outcomes=outcomes)
              for name, outcomes in answers.items()]  # fmt: skip
     fitted = {
