@@ -26,10 +26,12 @@ def model_build_role(
     log_group: logs.ILogGroup,
     data_key_arn: str | None,
 ) -> iam.Role:
-    """CodeBuild, packaging: reads its source, puts model archives and its result."""
+    """CodeBuild, packaging: reads its source, puts model archives and its result, and asks what is there already."""
     role = role_for(scope, id_, service="codebuild")
     allow(role, ["s3:GetObject", "s3:GetObjectVersion"], [sources_arn], why_wildcard=_ANY_SOURCE)
-    allow(role, ["s3:PutObject", "s3:AbortMultipartUpload"], [f"{bucket_arn}/models/*"], why_wildcard=_ANY_RESULT)
+    # GetObject: the checksum that S3 has of an object, without which nobody knows what is there.
+    models = ["s3:PutObject", "s3:GetObject", "s3:AbortMultipartUpload"]
+    allow(role, models, [f"{bucket_arn}/models/*"], why_wildcard=_ANY_RESULT)
     allow(role, ["s3:PutObject"], [f"{bucket_arn}/results/model-*"], why_wildcard=_ANY_RESULT)
     # What is there already is found by listing.
     allow(role, ["s3:ListBucket"], [bucket_arn])
