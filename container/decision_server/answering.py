@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import select
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+from decision_server import caller
 from decision_server.api_key import check_api_key
 from decision_server.bulk_answering import answer_bulk
 from decision_server.chat_answering import answer_chat
@@ -50,7 +50,8 @@ def answer(
     """environ: of a request to one of ROUTES. loaded: raises Refusal while nobody can answer, which is asked last: only
     a body says in which dialect its caller is to be told. Raises Refusal, and what the engine raises."""
     check_api_key(config.api_key, environ.get("HTTP_AUTHORIZATION"))
-    gone = _gone(environ.get("gunicorn.socket"))
+    sock = environ.get("gunicorn.socket")
+    gone = caller.gone(sock)
     if is_bulk(environ.get("CONTENT_TYPE")):
         parts = loaded()
         told.queue_depth = parts.queue_depth
@@ -72,7 +73,13 @@ def answer(
         case ChatRequest():
             chats = _on(parts.chats)
             return answer_chat(
-                asked, chats, model=parts.names.name, request_id=told.request_id, deadline=deadline, gone=gone
+                asked,
+                chats,
+                model=parts.names.name,
+                request_id=told.request_id,
+                deadline=deadline,
+                gone=gone,
+                takes=caller.takes(sock),
             )
         case _:
             told.decisions = len(asked.decisions)
@@ -88,12 +95,3 @@ def _on(chats: ChatService | None) -> ChatService:
             place=("messages",),
         )
     return chats
-
-
-def _gone(sock: Any) -> Callable[[], bool]:
-    """Whether the caller has closed its side of the connection. A half-closed one counts: no HTTP client needs it."""
-    if sock is None:  # a test client
-        return lambda: False
-    poll = select.poll()
-    poll.register(sock, select.POLLRDHUP)
-    return lambda: bool(poll.poll(0))

@@ -29,6 +29,10 @@ _log = logging.getLogger(__name__)
 
 
 class Pieces(Protocol):
+    @property
+    def whole(self) -> bool:
+        """Whether all of the body has arrived, or no more will come."""
+
     def piece(self, *, wait: float) -> bytes | None:
         """The next bytes of the body; b"" at its end, None where none came in time. Raises Refusal."""
 
@@ -50,12 +54,13 @@ class Tally:
 
 @dataclass(frozen=True, kw_only=True)
 class Bulk:
-    """read: a line → what it asks. answer: by when, on the clock of time.monotonic. deadline: of the whole body;
-    line_seconds: of a line, from its turn on. gone: whether the caller has hung up."""
+    """read: a line → what it asks. answer: by when, on the clock of time.monotonic. deadline: of the whole body, which
+    began body_seconds before; line_seconds: of a line, from its turn on. gone: whether the caller has hung up."""
 
     read: Callable[[Line], Asked | BadLine]
     answer: Callable[[Asked, float], LoggedAnswer]
     deadline: float
+    body_seconds: float
     line_seconds: float
     gone: Callable[[], bool]
     request_id: str
@@ -73,9 +78,16 @@ class Bulk:
             yield error_line(BadLine(refusal=refusal, dialect=None), self.request_id, self.tally.lines + 1) + b"\n"
 
     def _windows(self, pieces: Pieces, lines: Lines) -> Iterator[list[Line]]:
-        """Full ones while there is more to read, else what is there."""
+        """Full ones while there is more to read, else what is there. Raises Refusal."""
         window: list[Line] = []
         while True:
+            if not pieces.whole and time.monotonic() >= self.deadline:
+                yield window
+                raise Refusal(
+                    "body_timeout",
+                    f"the body had not arrived {self.body_seconds:g} s after it began; send the rest in another (the "
+                    "setting DECISION_BULK_DEADLINE_SECONDS moves the limit)",
+                )
             try:
                 piece = pieces.piece(wait=0 if window else _WAIT_SECONDS)
             except Refusal:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import select
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
@@ -11,6 +10,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from decision_server.bulk import Bulk, Tally
+from decision_server.caller import takes
 from decision_server.config import Config
 from decision_server.errors import Refusal
 from decision_server.intake import Intake
@@ -57,6 +57,7 @@ def answer_bulk(
         ),
         answer=lambda asked, deadline: parts.answer(asked, received=time.monotonic(), deadline=deadline, gone=gone),
         deadline=received + config.bulk_deadline_seconds,
+        body_seconds=config.bulk_deadline_seconds,
         line_seconds=config.deadline_seconds,
         gone=gone,
         request_id=request_id,
@@ -70,9 +71,10 @@ def answer_bulk(
             environ["wsgi.input"].read,
             max_bytes=config.bulk_max_bytes,
             timeout_seconds=config.read_timeout_seconds,
+            leave=MESSAGE.leave,
         ),
         Lines(max_bytes=config.max_body_bytes),
-        partial(Outflow, _takes(environ.get("gunicorn.socket"))),
+        partial(Outflow, partial(takes(environ.get("gunicorn.socket")), 0)),
         course,
     )
     return StreamedAnswer(content_type=CONTENT_TYPE, first=next(sent), parts=sent, course=course)
@@ -125,12 +127,3 @@ def _check(config: Config, environ: Mapping[str, Any]) -> None:
             f"the body has {declared} bytes; at most {config.bulk_max_bytes} allowed; send it in parts (the setting "
             "DECISION_BULK_MAX_BYTES moves the limit)",
         )
-
-
-def _takes(sock: Any) -> Callable[[], bool]:
-    """Whether sending to the caller would go on at once."""
-    if sock is None:  # a test client
-        return lambda: True
-    poll = select.poll()
-    poll.register(sock, select.POLLOUT)
-    return lambda: bool(poll.poll(0))

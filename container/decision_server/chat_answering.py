@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
 
 from decision_server.chat_service import ChatService
 from decision_server.chats import Ended, Said
 from decision_server.errors import Refusal
 from decision_server.request_log import LoggedAnswer
-from decision_server.streamed import Course, StreamedAnswer
+from decision_server.streamed import Course, SlowCaller, StreamedAnswer
 from decision_server.wire.chat_answers import EVENTS_CONTENT_TYPE, Completion, error_event
 from decision_server.wire.chat_bodies import ChatRequest
 from decision_server.wire.dialects import Dialect
@@ -27,15 +28,22 @@ def answer_chat(
     request_id: str,
     deadline: float,
     gone: Callable[[], bool],
+    takes: Callable[[float], bool],
 ) -> LoggedAnswer | StreamedAnswer:
-    """Raises Refusal while nothing of a stream has been sent, and for a whole answer."""
+    """takes: whether the caller takes what is sent, waited for at most so many seconds. A stream whose caller takes
+    nothing up to the deadline ends there, and gives its place back.
+
+    Raises Refusal while nothing of a stream has been sent, and for a whole answer.
+    """
     completion = Completion(request_id=request_id, created=int(time.time()), model=model, fingerprint=chats.fingerprint)
     course = Course(facts={"model": model})
-    parts = _watched(chats.answer(request.chat, deadline=deadline, gone=gone), course)
+    written = chats.answer(request.chat, deadline=deadline, gone=gone)
+    parts = _watched(written, course)
     if not request.stream:
         return LoggedAnswer(body=completion.whole(parts), facts=course.facts)
     first = next(parts)  # admission, a full queue, a prompt that does not fit: said by a status, as for a whole answer
-    events = _events(completion.events(_with(first, parts), include_usage=request.include_usage), course, request_id)
+    said = _said(completion.events(_with(first, parts), include_usage=request.include_usage), course, request_id)
+    events = _taken(said, written, course, takes=lambda: takes(deadline - time.monotonic()))
     return StreamedAnswer(content_type=EVENTS_CONTENT_TYPE, first=next(events), parts=events, course=course)
 
 
@@ -58,7 +66,24 @@ def _with(first: Said | Ended, parts: Iterator[Said | Ended]) -> Iterator[Said |
     yield from parts
 
 
-def _events(events: Iterator[bytes], course: Course, request_id: str) -> Generator[bytes, None, None]:
+def _taken(
+    events: Generator[bytes, None, None],
+    written: Generator[Said | Ended, None, None],
+    course: Course,
+    *,
+    takes: Callable[[], bool],
+) -> Generator[bytes, None, None]:
+    """Each event once the caller takes it, so that no send waits. written: what the events are made of; it holds a
+    place among the chats, which is free again when this ends, however it does. Raises SlowCaller."""
+    with closing(written), closing(events):
+        for event in events:
+            if not takes():
+                course.code = "deadline_exceeded"
+                raise SlowCaller
+            yield event
+
+
+def _said(events: Iterator[bytes], course: Course, request_id: str) -> Generator[bytes, None, None]:
     """What goes wrong once the answer is under way is said in it: the status is sent already."""
     try:
         yield from events

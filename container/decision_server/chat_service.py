@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING
 
 from decision_server.answer_text import AnswerText
@@ -30,7 +30,7 @@ class ChatService:
         self._metrics = metrics
         self.fingerprint = fingerprint
 
-    def answer(self, chat: Chat, *, deadline: float, gone: Callable[[], bool]) -> Iterator[Said | Ended]:
+    def answer(self, chat: Chat, *, deadline: float, gone: Callable[[], bool]) -> Generator[Said | Ended, None, None]:
         """Any number of Said, then one Ended. Close it to stop the work.
 
         deadline: on the clock of time.monotonic; an answer that it meets halfway ends there, and says so. Raises

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import tempfile
 import threading
+from collections.abc import Callable
 from types import TracebackType
 
 from decision_server.errors import Refusal
@@ -16,13 +17,18 @@ from decision_server.request_body import Reader, refusing
 
 _READ = 512  # a read waits for all of it, and so do the lines in it
 _GIVE = 1 << 16
+_LEAVE_SECONDS = 1.0
 
 
 class Intake:
-    """A context manager. read: of `wsgi.input`; raises BodyDeadline after a pause of `timeout_seconds`."""
+    """A context manager. read: of `wsgi.input`; raises BodyDeadline after a pause of `timeout_seconds`, and soon once
+    `leave` was called."""
 
-    def __init__(self, read: Reader, *, max_bytes: int, timeout_seconds: float) -> None:
+    def __init__(
+        self, read: Reader, *, max_bytes: int, timeout_seconds: float, leave: Callable[[], None] = lambda: None
+    ) -> None:
         self._read = read
+        self._leave = leave
         self._max_bytes = max_bytes
         self._timeout_seconds = timeout_seconds
         self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed on exit
@@ -48,6 +54,9 @@ class Intake:
         with self._changed:
             self._left = True
             self._file.close()
+        if not self._whole:  # nobody else may read the connection before its reader has let go of it
+            self._leave()
+            self._thread.join(_LEAVE_SECONDS)
 
     @property
     def whole(self) -> bool:

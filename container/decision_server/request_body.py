@@ -39,10 +39,12 @@ class NoReaderFree(OSError):
 
 class _Message(threading.local):
     """The message that this thread answers. allow_pauses: from now on the read timeout is that of a pause in it, for a
-    body that is worked on while it arrives. The worker sets it; without one there is no timeout."""
+    body that is worked on while it arrives. leave: no more of it is wanted; whoever reads it is told BodyDeadline soon.
+    The worker sets both; without one there is no timeout."""
 
     def __init__(self) -> None:
         self.allow_pauses: Callable[[], None] = lambda: None
+        self.leave: Callable[[], None] = lambda: None
 
 
 MESSAGE = _Message()

@@ -5,8 +5,16 @@ Knows WSGI's rule that an iterable is closed, whatever became of its caller; no 
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, field
+
+
+class SlowCaller(OSError):
+    """The caller did not take its answer in time. Its errno is one that gunicorn closes the connection on quietly."""
+
+    def __init__(self) -> None:
+        super().__init__(errno.ECONNRESET, "the caller did not take its answer before the deadline")
 
 
 @dataclass(kw_only=True)

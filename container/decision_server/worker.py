@@ -196,6 +196,7 @@ class Worker(gthread.ThreadWorker):  # type: ignore[misc]
         patience = _STOPPING_READ_SECONDS if self._draining else self.read_timeout_seconds
         reader.begin(patience)
         MESSAGE.allow_pauses = partial(reader.allow_pauses, patience)
+        MESSAGE.leave = partial(reader.end_within, 0)
         self._reading.add(reader)
         try:
             keep = super().handle(conn)

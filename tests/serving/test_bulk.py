@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import re
+import socket
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.serving.server import SERVE, Reply, Server, decision
+from tests.serving.server import FAKE, SERVE, Reply, Server, decision
 
 LINES = {"Content-Type": "application/jsonlines"}
 
@@ -191,6 +192,37 @@ def test_a_body_that_stops_arriving_is_answered_to_there_and_told_why(server: Se
         while not seen.endswith(b"0\r\n\r\n"):
             seen += sock.recv(65536)
     assert b"body_timeout" in seen
+
+
+def test_a_body_that_drips_is_left_at_its_deadline_and_so_is_its_connection(tmp_path: Path) -> None:
+    with (
+        Server(FAKE, tmp_path, {"DECISION_BULK_DEADLINE_SECONDS": "1"}) as server,
+        server.connect() as sock,
+    ):
+        head = b"POST /invocations HTTP/1.1\r\nHost: x\r\nContent-Type: application/jsonlines\r\n"
+        sock.sendall(head + b"Content-Length: 99999\r\n\r\n" + body([decision(id=f"{n}") for n in range(60)]))
+        sock.settimeout(0.05)
+        seen = dripping(sock)
+        told = json.loads(seen[seen.index(b'{"error"') : seen.rindex(b"}") + 1])
+        assert seen.endswith(b"0\r\n\r\n")
+        assert told["code"] == "body_timeout"
+        assert told["line"] == seen.count(b'{"result"') + 1 > 50
+        assert server.log_line(told["request_id"])["code"] == "body_timeout"
+
+
+def dripping(sock: socket.socket) -> bytes:
+    """A byte whenever nothing comes for a moment, until the other side has closed; what came."""
+    seen = b""
+    while True:
+        try:
+            sock.sendall(b" ")
+            if not (part := sock.recv(65536)):
+                return seen
+            seen += part
+        except TimeoutError:
+            continue
+        except ConnectionError:
+            return seen
 
 
 def test_an_empty_body_has_no_answer(server: Server) -> None:

@@ -26,10 +26,11 @@ from tests.serving.wire import NAMES
 
 
 class Pieces:
-    """A body in these pieces; a refusal among them ends it."""
+    """A body in these pieces; a refusal among them ends it. whole: whether all of them are there already."""
 
-    def __init__(self, pieces: Iterable[bytes | Refusal | None]) -> None:
+    def __init__(self, pieces: Iterable[bytes | Refusal | None], *, whole: bool = False) -> None:
         self._pieces = iter(pieces)
+        self.whole = whole
 
     def piece(self, *, wait: float) -> bytes | None:
         found = next(self._pieces, b"")
@@ -57,6 +58,7 @@ def bulk(answer: Callable[[Asked, float], LoggedAnswer], **changes: Any) -> Bulk
         "read": lambda line: read_line(line, route="/invocations", max_bytes=1000, max_decisions=64, names=NAMES),
         "answer": answer,
         "deadline": time.monotonic() + 60,
+        "body_seconds": 60,
         "line_seconds": 10,
         "gone": lambda: False,
         "request_id": "r",
@@ -69,8 +71,8 @@ def body(*lines: Any) -> bytes:
     return b"".join((line if isinstance(line, bytes) else json.dumps(line).encode()) + b"\n" for line in lines)
 
 
-def answered(one: Bulk, pieces: Iterable[bytes | Refusal | None]) -> list[Any]:
-    out = b"".join(one.answers(Pieces(pieces), Lines(max_bytes=1000)))
+def answered(one: Bulk, pieces: Iterable[bytes | Refusal | None], *, whole: bool = False) -> list[Any]:
+    out = b"".join(one.answers(Pieces(pieces, whole=whole), Lines(max_bytes=1000)))
     assert out.endswith(b"\n") or not out
     return [json.loads(line) if line else None for line in out.split(b"\n")[:-1]]
 
@@ -179,7 +181,7 @@ def test_a_line_that_finds_no_place_in_its_time_is_refused_in_place() -> None:
 
 def test_past_the_deadline_of_the_whole_no_line_is_run() -> None:
     answers = Answers()
-    found = answered(bulk(answers, deadline=time.monotonic()), [body(decision(), decision())])
+    found = answered(bulk(answers, deadline=time.monotonic()), [body(decision(), decision())], whole=True)
     assert [one["code"] for one in found] == ["deadline_exceeded"] * 2
     assert answers.states == []
 
@@ -252,6 +254,29 @@ def test_what_keeps_a_body_from_arriving_is_said_behind_what_arrived(last: bytes
         with pytest.raises(Refusal) as caught:
             intake.piece(wait=10)
     assert caught.value.code == code
+
+
+@pytest.mark.parametrize("drop", [b" ", None])
+def test_a_body_that_drips_past_its_deadline_is_answered_to_there_and_told_why(drop: bytes | None) -> None:
+    """A piece now and then, or none while the pause is not over: either way no line comes of it any more."""
+    now = began = time.monotonic()
+
+    def pieces() -> Iterator[bytes | None]:
+        nonlocal now
+        yield body({"decision": decision(id="d1")})
+        yield None  # what is there is answered
+        yield from [drop] * 3
+        now += 61
+        yield from [drop] * 50
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("decision_server.bulk.time.monotonic", lambda: now)
+        found = answered(bulk(Answers(), deadline=began + 60), pieces())
+    assert (found[0], found[1]["code"], found[1]["line"]) == ("d1", "body_timeout", 2)
+    assert found[1]["retryable"]
+    assert "60 s" in found[1]["error"]
+    assert "DECISION_BULK_DEADLINE_SECONDS" in found[1]["error"]
+    assert len(found) == 2
 
 
 def test_a_reader_does_not_wait_longer_than_it_says() -> None:

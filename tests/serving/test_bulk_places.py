@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import threading
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -32,7 +33,7 @@ class NoParts:
 
 def begin(body: bytes = b"") -> StreamedAnswer:
     environ: Mapping[str, Any] = {"wsgi.input": io.BytesIO(body), "PATH_INFO": "/invocations"}
-    return answer_bulk(load({}), NoParts(), environ, received=0.0, request_id="r", gone=lambda: False)
+    return answer_bulk(load({}), NoParts(), environ, received=time.monotonic(), request_id="r", gone=lambda: False)
 
 
 def told(answer: StreamedAnswer) -> Told:

@@ -240,12 +240,12 @@ def test_what_is_not_served_is_refused_by_name_before_a_stream_begins(
 
 
 def test_a_caller_who_leaves_a_stream_is_not_written_for(server: Server) -> None:
-    before = server.metric("decision_queue_depth")
     with client(server).chat.completions.create(
         model="jev-latest", messages=QUESTION, stream=True, max_tokens=1500, temperature=2, seed=3
     ) as stream:
         next(iter(stream))
-    server.until(lambda: server.metric("decision_queue_depth") == before, 10)
+        assert server.metric("decision_chats") == 1
+    server.until(lambda: server.metric("decision_chats") == 0, 10)
     line = server.until(lambda: next((one for one in server.log if one.get("code") == "caller_gone"), None))
     assert line["dialect"] == "chat"
 
