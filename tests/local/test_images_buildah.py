@@ -113,6 +113,7 @@ def build(context: Path, cache: Cache, monkeypatch: pytest.MonkeyPatch, base_roo
         arguments={"BASE_IMAGE": PINNED},
         reference=REFERENCE,
         platform="linux/amd64",
+        timestamp=0,
         reuse=True,
         cache=cache,
         say=say,
