@@ -7,7 +7,8 @@ An answer is automated where its top probability is at least the cut; the server
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 from client.evaluation.asked import Answered, answered
 from client.evaluation.intervals import CONFIDENCE, Share, share, upper_bound
@@ -67,11 +68,16 @@ def _threshold(risk: float, scope: str, items: Sequence[Item], pairs: Sequence[A
 
 
 def _likely(risk: float, asked: int, pairs: Sequence[Answered]) -> Cut | None:
-    for value in sorted({pair.given.top_probability for pair in pairs}):
-        cut = _cut(value, asked, pairs)
-        if cut.wrong.total >= LEAST and cut.wrong.count <= risk * cut.wrong.total:
-            return cut
-    return None
+    """The surest first; equal probabilities fall on one side of a cut together."""
+    ranked = sorted(pairs, key=lambda pair: -pair.given.top_probability)
+    best, wrong = None, 0
+    for count, (pair, following) in enumerate(zip_longest(ranked, ranked[1:]), start=1):
+        wrong += not pair.right
+        value = pair.given.top_probability
+        last = following is None or following.given.top_probability < value
+        if last and count >= LEAST and wrong <= risk * count:
+            best = value
+    return None if best is None else _cut(best, asked, pairs)
 
 
 def _assured(risk: float, asked: int, pairs: Sequence[Answered]) -> Cut | None:
@@ -82,13 +88,14 @@ def _assured(risk: float, asked: int, pairs: Sequence[Answered]) -> Cut | None:
     """
     tops = sorted((pair.given.top_probability for pair in pairs), reverse=True)
     for step in range(STEPS, 0, -1):
-        count = len(tops) * step // STEPS
-        if count == 0:
+        if (count := len(tops) * step // STEPS) == 0:
             break
-        cut = _cut(tops[count - 1], asked, pairs)
-        bound = upper_bound(cut.wrong.count, cut.wrong.total, doubt=(1 - CONFIDENCE) / STEPS)
+        value = tops[count - 1]
+        automated = [pair for pair in pairs if is_automated(pair.given, value)]
+        wrong = sum(not pair.right for pair in automated)
+        bound = upper_bound(wrong, len(automated), doubt=(1 - CONFIDENCE) / STEPS)
         if bound <= risk:
-            return Cut(abstain_below=cut.abstain_below, automated=cut.automated, wrong=cut.wrong, bound=bound)
+            return replace(_cut(value, asked, pairs), bound=bound)
     return None
 
 
