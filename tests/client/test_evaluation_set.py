@@ -33,8 +33,7 @@ def by_group(everyday: tuple[Item, ...]) -> dict[str, list[Item]]:
 
 def one_each(everyday: tuple[Item, ...]) -> list[Item]:
     """Without the second wording of a pair: the situations."""
-    seen: set[str] = set()
-    return [item for item in everyday if (name := item.group or item.id) not in seen and not seen.add(name)]
+    return list({item.group or item.id: item for item in reversed(everyday)}.values())
 
 
 def folded(value: object) -> str:
