@@ -44,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _build(arguments: argparse.Namespace) -> str:
     from .build import build
-    from .manifest import manifest_json
+    from .manifest import identity, manifest_json
 
     built = build(arguments.declaration, output=arguments.output, cache_dir=arguments.cache_dir)
     return json.dumps(
@@ -53,6 +53,7 @@ def _build(arguments: argparse.Namespace) -> str:
             "archive": str(built.archive.path),
             "sha256": built.archive.sha256,
             "bytes": built.archive.bytes,
+            "gguf_sha256": identity(built.manifest.gguf.files),
             "manifest": manifest_json(built.manifest),
         }
     )
@@ -82,7 +83,7 @@ def _recalibrate(arguments: argparse.Namespace) -> str:
 
 
 def _verify(arguments: argparse.Namespace) -> str:
-    from .manifest import manifest_json
+    from .manifest import identity, manifest_json
     from .verify import verify
 
     verified = verify(arguments.archive)
@@ -94,12 +95,14 @@ def _verify(arguments: argparse.Namespace) -> str:
             "archive": str(arguments.archive),
             "sha256": verified.sha256,
             "bytes": verified.bytes,
+            "gguf_sha256": identity(verified.manifest.gguf.files),
             "manifest": manifest_json(verified.manifest),
         }
     )
 
 
 def _publish(arguments: argparse.Namespace) -> str:
+    from .manifest import identity
     from .publish import ArtifactBucket
 
     with closing(ArtifactBucket(arguments.bucket)) as bucket:
@@ -114,6 +117,7 @@ def _publish(arguments: argparse.Namespace) -> str:
             "sha256": published.sha256,
             "bytes": published.bytes,
             "uploaded": published.uploaded,
+            "gguf_sha256": identity(archive.manifest.gguf.files),
         }
     )
 

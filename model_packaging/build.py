@@ -137,6 +137,8 @@ def _requantized(
     digest = file_sha256(path, label="sha256 of the result")
     if wanted.sha256 is not None and digest != wanted.sha256:
         raise PackagingError(f"{where}: quantize.sha256: {digest} came out; {wanted.sha256} declared")
+    if wanted.sha256 is None:
+        say(f"quantize.sha256 is left out, so that no endpoint can be bound to the result. What came out: {digest}")
     result = read_header_file(path, where=declaration.file)
     if result.file_type != wanted.to:
         raise PackagingError(f"{where}: quantize.to: {wanted.to} asked for, {result.file_type} came out")

@@ -28,8 +28,12 @@ _CONTENT_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _REMEDIES = {
     401: "the repository is private or does not exist; set HF_TOKEN to a token that may read it, or mend source.repo",
-    403: "the token in HF_TOKEN may not read it; accept the model's terms on its page, or use another token",
+    403: "it may be read with a token only; accept the model's terms on its page and set HF_TOKEN",
     404: "no such repository, revision or file; mend the [source] table",
+}
+_REMEDIES_WITH_TOKEN = {
+    401: "the hub does not take the token in HF_TOKEN, or has no such repository; use another, or mend source.repo",
+    403: "the token in HF_TOKEN may not read it; accept the model's terms on its page, or use another token",
 }
 
 
@@ -140,7 +144,8 @@ def _check_status(response: httpx.Response, source: HubSource, partial: Path) ->
         # not the hub's answer but the storage host's: the address that the hub gave out has ended, and it gives others
         raise _TryAgainError(f"{source_words(source)}: {seen} from the host that the hub redirected to")
     if status not in {200, 206}:
-        remedy = _REMEDIES.get(status, "an answer that this does not know; check HF_ENDPOINT")
+        remedies = _REMEDIES | (_REMEDIES_WITH_TOKEN if "Authorization" in response.request.headers else {})
+        remedy = remedies.get(status, "an answer that this does not know; check HF_ENDPOINT")
         raise PackagingError(f"{source_words(source)}: {seen}: {remedy}")
     encoding = response.headers.get("Content-Encoding", "identity")
     if encoding != "identity":

@@ -34,6 +34,7 @@ def test_a_build_packs_the_manifest_and_the_weights_and_prints_one_line(
     archive = tmp_path / "out" / "model.tar.gz"
     assert answer["archive"] == str(archive)
     assert (answer["sha256"], answer["bytes"]) == (_sha256(archive), archive.stat().st_size)
+    assert answer["gguf_sha256"] == _sha256(tiny)
     with tarfile.open(archive, "r:gz") as tar:
         assert tar.getnames() == ["manifest.json", "tiny.gguf"]
         manifest = tar.extractfile("manifest.json")

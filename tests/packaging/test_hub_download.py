@@ -180,7 +180,7 @@ def test_the_hub_may_be_busy_once(hub: ModelHub, fetch: _Fetch) -> None:
     ("status", "headers", "expected"),
     [
         (401, {"X-Error-Code": "RepoNotFound"}, "401 Unauthorized (RepoNotFound): the repository is private or does"),
-        (403, {"X-Error-Code": "GatedRepo"}, "403 Forbidden (GatedRepo): the token in HF_TOKEN may not read it"),
+        (403, {"X-Error-Code": "GatedRepo"}, "403 Forbidden (GatedRepo): it may be read with a token only; accept"),
         (404, {"X-Error-Code": "RevisionNotFound"}, "404 Not Found (RevisionNotFound): no such repository, revision"),
         (410, {}, "410 Gone: an answer that this does not know; check HF_ENDPOINT"),
     ],
@@ -193,6 +193,15 @@ def test_a_refusal_is_told_with_its_remedy_and_not_tried_again(
     assert (ran.status, expected in ran.error) == (2, True), ran.err
     assert len(hub.requests) == 1
     assert left_below(tmp_path) == []
+
+
+@pytest.mark.parametrize(("status", "expected"), [(401, "does not take the token"), (403, "token in HF_TOKEN may not")])
+def test_a_refusal_of_a_token_says_so_and_shows_it_nowhere(
+    hub: ModelHub, declare_hub: Declare, tmp_path: Path, status: int, expected: str
+) -> None:
+    hub.statuses = [(status, {})]
+    ran = _build(declare_hub(), hub, tmp_path, HF_TOKEN="hf_wrong")
+    assert (ran.status, expected in ran.error, "hf_wrong" in ran.err) == (2, True, False)
 
 
 def test_the_hubs_own_hash_and_size_save_a_download_that_could_only_fail(

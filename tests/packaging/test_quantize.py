@@ -30,8 +30,9 @@ def _quantized(source: Path, target: Path, threads: int, monkeypatch: pytest.Mon
 
 
 def test_the_manifest_records_what_was_requantized_by_what(declare: Declare, tiny: Path, tmp_path: Path) -> None:
-    answer = run_cli("build", declare(quantize={"to": "Q8_0"}), "--output", tmp_path / "out").json
-    manifest = answer["manifest"]
+    ran = run_cli("build", declare(quantize={"to": "Q8_0"}), "--output", tmp_path / "out")
+    manifest = ran.json["manifest"]
+    assert f"no endpoint can be bound to the result. What came out: {manifest['gguf']['sha256']}" in ran.err
     assert manifest["quantization"] == {
         "from_sha256": hashlib.sha256(tiny.read_bytes()).hexdigest(),
         "from_file_type": "F16",
