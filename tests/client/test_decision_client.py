@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +28,7 @@ from local.emulator.aws_errors import AwsError
 from tests.client.fake_runtime import ENDPOINT, Runtime, wrapped
 from tests.fixtures.models import smollm2_q8_0
 from tests.fixtures.tiny_gguf import write_tiny_llama
-from tests.serving.server import FAKE, SERVE, Server
+from tests.serving.server import FAKE, ROOT, SERVE, Server
 
 OPTIONS = (Option(id="a", description="First."), Option(id="b", description="Second."))
 DECISION = Decision(id="d", state={"text": "Some evidence.", "n": 1}, question="Which?", options=OPTIONS)
@@ -108,6 +109,17 @@ def test_an_endpoint_answers_as_the_server_behind_it(
     assert endpoint.metrics() is None
     assert "decision_requests_total" in (http.metrics() or "")
     assert "/eu-north-1/sagemaker/aws4_request" in tiny_runtime.asked[0]["authorization"]
+
+
+def test_the_program_on_the_page_runs(tiny_runtime: Runtime, capsys: pytest.CaptureFixture[str]) -> None:
+    page = (ROOT / "docs" / "client.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    program = next(block for block in blocks if "with DecisionClient" in block)
+    exec(compile(program, "docs/client.md", "exec"), {})
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.split()[0] in ("billing", "login")
+    assert 0 <= float(second) <= 1
+    assert len(tiny_runtime.asked) == 2
 
 
 def test_a_local_model_is_served_while_the_client_is_open(http: DecisionClient, tiny_model: Path) -> None:

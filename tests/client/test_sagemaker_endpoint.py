@@ -10,7 +10,6 @@ import boto3
 import pytest
 
 from client.errors import Refused
-from client.transport import sagemaker
 from client.transport.exchange import JSON, Request, Whole
 from client.transport.failures import Failure
 from client.transport.sagemaker import SageMakerEndpoint
@@ -61,6 +60,6 @@ def test_each_request_has_the_time_that_it_was_given(
 
 
 def test_an_sdk_that_cannot_limit_a_request_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sagemaker.botocore, "__version__", "1.40.55")
+    monkeypatch.setattr("botocore.__version__", "1.40.55")
     with pytest.raises(Refused, match="Remedy: pip install"):
         SageMakerEndpoint(boto3.Session(region_name="eu-north-1"), ENDPOINT, connections=1)
