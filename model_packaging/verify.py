@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from .archive import archive_of
-from .errors import PackagingError
+from .errors import PackagingError, UnavailableError
 from .gguf_header import GgufHeader, GgufPart, read_part, whole
 from .gguf_stream import Readable
 from .integrity import HashingReader
@@ -47,6 +47,13 @@ class _Member:
 
 def verify(path: Path) -> Verified:
     """Raises PackagingError that names the archive, the member and what is wrong with it."""
+    try:
+        return _verify(path)
+    except OSError as error:
+        raise UnavailableError(f"{path}: {error.strerror or error}") from error
+
+
+def _verify(path: Path) -> Verified:
     if path.is_dir():
         manifest = _compare(_read_folder(path), str(path))
         sha256, size = archive_of(manifest, path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
 import json
@@ -13,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from model_packaging.integrity import HashingReader
 from tests.packaging.conftest import Declare, run_cli
 
 Members = dict[str, bytes | tarfile.TarInfo]
@@ -167,6 +169,17 @@ def test_a_folder_with_a_link_or_a_stranger_is_refused(archive: Path, tmp_path: 
     shutil.move(folder / "tiny.gguf", tmp_path / "elsewhere.gguf")
     (folder / "tiny.gguf").symlink_to(tmp_path / "elsewhere.gguf")
     assert "'tiny.gguf' is no regular file" in run_cli("verify", folder).error
+
+
+def test_what_cannot_be_read_is_one_line(archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "File name too long" in run_cli("verify", tmp_path / ("a" * 300)).error
+
+    def fail(*_: object) -> bytes:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(HashingReader, "read", fail)
+    ran = run_cli("verify", archive)
+    assert (ran.status, ran.error) == (1, f"{archive}: Input/output error")
 
 
 def test_nothing_to_verify_is_an_error(tmp_path: Path) -> None:
