@@ -59,8 +59,9 @@ def _mass(standing: Standing) -> str:
     return NOTHING if mass is None else f"{mass.median:.3g}"
 
 
-COLUMNS: Sequence[Column] = (
-    Column(heading="contestant", title="", cell=lambda s: s.name),
+_NAME = Column(heading="contestant", title="", cell=lambda s: s.name)
+QUALITY: Sequence[Column] = (
+    _NAME,
     Column(
         heading="accuracy",
         title="right answers of all decisions asked, with the 95 % Wilson interval",
@@ -68,11 +69,13 @@ COLUMNS: Sequence[Column] = (
     ),
     Column(
         heading="against baseline",
-        title="difference in percentage points, with the paired 95 % bootstrap interval",
+        title="difference of accuracy in percentage points, with the paired 95 % bootstrap interval",
         cell=lambda s: points(s.against),
     ),
     Column(
-        heading="valid", title="answered with a distribution", cell=lambda s: percent(s.summary.whole.validity.value)
+        heading="valid",
+        title="share that was answered with a distribution over the options",
+        cell=lambda s: percent(s.summary.whole.validity.value),
     ),
     Column(heading="Brier", title="0 is best, 2 is worst", cell=lambda s: number(s.summary.whole.brier)),
     Column(
@@ -86,15 +89,29 @@ COLUMNS: Sequence[Column] = (
         cell=lambda s: number(s.summary.whole.calibration_error),
     ),
     Column(heading="mass", title="median share of the model's probability on the options", cell=_mass),
-    Column(heading="p50", title="latency, first request apart", cell=lambda s: milliseconds(s.summary.timing.p50)),
-    Column(heading="p95", title="latency, first request apart", cell=lambda s: milliseconds(s.summary.timing.p95)),
+)
+PRICE: Sequence[Column] = (
+    _NAME,
     Column(
-        heading="tokens/s", title="input tokens a second, cached ones too", cell=lambda s: rate(s.tokens_per_second)
+        heading="p50", title="median latency, first request apart", cell=lambda s: milliseconds(s.summary.timing.p50)
     ),
-    Column(heading="decisions/s", title="at this concurrency", cell=lambda s: rate(s.decisions_per_second)),
+    Column(
+        heading="p95", title="of the latency, first request apart", cell=lambda s: milliseconds(s.summary.timing.p95)
+    ),
+    Column(
+        heading="tokens/s",
+        title="input tokens a second, those from the cache too",
+        cell=lambda s: rate(s.tokens_per_second),
+    ),
+    Column(
+        heading="decisions/s",
+        title="in the seconds in which one was asked",
+        cell=lambda s: rate(s.decisions_per_second),
+    ),
     Column(
         heading="memory",
-        title="peak resident memory of the local server's processes, mapped weights included",
+        title="peak resident memory of a local server's processes, mapped weights included; of one that answered less "
+        "than half of the decisions, nothing is said",
         cell=lambda s: megabytes(s.facts.peak_bytes),
     ),
     Column(heading="size", title="of the weights' file", cell=lambda s: megabytes(s.facts.gguf_bytes)),
@@ -106,18 +123,26 @@ COLUMNS: Sequence[Column] = (
 )
 
 
-def shown_columns(rows: Sequence[Standing]) -> tuple[Column, ...]:
+def shown(columns: Sequence[Column], rows: Sequence[Standing]) -> tuple[Column, ...]:
     """Those that say something of at least one contestant."""
-    return tuple(column for column in COLUMNS if any(column.cell(row) != NOTHING for row in rows))
+    return tuple(column for column in columns if any(column.cell(row) != NOTHING for row in rows))
 
 
-def text_table(rows: Sequence[Standing]) -> str:
-    columns = shown_columns(rows)
+def text_tables(rows: Sequence[Standing]) -> str:
+    """How good they are, and below it what they take."""
+    return "\n\n".join(_text_table(shown(columns, rows), rows) for columns in (QUALITY, PRICE))
+
+
+def _text_table(columns: Sequence[Column], rows: Sequence[Standing]) -> str:
     lines = [[column.heading for column in columns], *([column.cell(row) for column in columns] for row in rows)]
     widths = [max(len(line[place]) for line in lines) for place in range(len(columns))]
-    return "\n".join(
-        "  ".join(cell.ljust(width) if place == 0 else cell.rjust(width) for place, (cell, width) in enumerate(
-            zip(line, widths, strict=True)
-        )).rstrip()
-        for line in lines
-    )  # fmt: skip
+    return "\n".join(_line(line, widths) for line in lines)
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    """The first cell to the left, the others to the right."""
+    first, *rest = (
+        cell.rjust(width) if place else cell.ljust(width)
+        for place, (cell, width) in enumerate(zip(cells, widths, strict=True))
+    )
+    return "  ".join([first, *rest])

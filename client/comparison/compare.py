@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from client.comparison import document, page
-from client.comparison.cells import text_table
+from client.comparison.cells import text_tables
 from client.comparison.contestants import Contestant, Url, contestants, price
 from client.comparison.paired import SEED
 from client.comparison.running import How, run_contestant, target_of
@@ -43,7 +43,7 @@ def compare(options: argparse.Namespace, say: Say, *, show_progress: bool) -> St
         seed=SEED,
     )
     write(out, told)
-    print(text_table(told.rows))
+    print(text_tables(told.rows))
     say(f"page: {out / page.NAME}")
     return told
 

@@ -18,8 +18,8 @@ VERSION = 1
 @dataclass(frozen=True, kw_only=True)
 class Facts:
     """model: its name in answers. gguf_sha256, gguf_bytes, llama_cpp, n_threads, n_gpu_layers: as the server says them;
-    None where it does not. peak_bytes: of a local server's processes, at the end of the run that finished; None of
-    others."""
+    None where it does not. peak_bytes: of a local server's processes; None of others, and of a process that
+    answered less than half of the decisions, as after an interruption."""
 
     model: str
     gguf_sha256: str | None

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from client.comparison.cells import NOTHING, points, shown_columns
+from client.comparison.cells import PRICE, QUALITY, Column, points, shown
 from client.comparison.plots import differences, quality_and_time
 from client.comparison.standings import Standing, Standings
 from client.comparison.versus import Flip, Verdict, Versus
-from client.evaluation.words import option_of, percent, question_of, text_of
+from client.evaluation.words import NONE, option_of, percent, question_of, text_of
 from client.pages.blocks import Block, Plot, Section, Table, Text
 from client.pages.page import render
 
@@ -43,13 +43,9 @@ def page(found: Standings) -> str:
 
 
 def _side_by_side(found: Standings) -> tuple[Block, ...]:
-    columns = shown_columns(found.rows)
-    rows = tuple(tuple(column.cell(row) for column in columns) for row in found.rows)
-    table = Table(
-        headers=tuple(column.heading for column in columns), rows=rows, numeric=frozenset(range(1, len(columns)))
-    )
     blocks: list[Block] = [
-        table,
+        _table(QUALITY, found.rows),
+        _table(PRICE, found.rows),
         Plot(
             svg=differences(found.rows, found.baseline),
             caption="An interval that crosses the dashed line leaves open which of the two is better.",
@@ -63,6 +59,15 @@ def _side_by_side(found: Standings) -> tuple[Block, ...]:
     return tuple(blocks)
 
 
+def _table(columns: Sequence[Column], rows: Sequence[Standing]) -> Table:
+    told = shown(columns, rows)
+    return Table(
+        headers=tuple(column.heading for column in told),
+        rows=tuple(tuple(column.cell(row) for column in told) for row in rows),
+        numeric=frozenset(range(1, len(told))),
+    )
+
+
 def _by_type(rows: Sequence[Standing]) -> Table | None:
     """Accuracy of each type of question; None where there is one type only."""
     names = list(dict.fromkeys(part.name for row in rows for part in row.summary.by_type))
@@ -71,7 +76,7 @@ def _by_type(rows: Sequence[Standing]) -> Table | None:
     cells = []
     for row in rows:
         parts = {part.name: part.accuracy for part in row.summary.by_type}
-        cells.append((row.name, *(percent(parts[name].value) if name in parts else NOTHING for name in names)))
+        cells.append((row.name, *(percent(parts[name].value) if name in parts else NONE for name in names)))
     return Table(
         caption="Accuracy by type of question",
         headers=("contestant", *names),
@@ -129,30 +134,15 @@ def _answer(verdict: Verdict) -> str:
 
 
 def _who(rows: Sequence[Standing]) -> Table:
-    def or_nothing(value: object) -> str:
-        return NOTHING if value is None else str(value)
-
     return Table(
-        headers=(
-            "contestant",
-            "place",
-            "wishes",
-            "answered by",
-            "weights, sha256",
-            "llama.cpp",
-            "threads",
-            "GPU layers",
-        ),
+        headers=("contestant", "place", "answered by", "weights, sha256", "engine"),
         rows=tuple(
             (
                 row.name,
-                row.contestant.where,
-                row.contestant.wishes or NOTHING,
+                f"{row.contestant.where}\n{row.contestant.wishes}".strip(),
                 "; ".join((*row.readouts, *row.prompt_versions, *(f"calibration {each}" for each in row.calibrations))),
-                or_nothing(row.facts.gguf_sha256 and row.facts.gguf_sha256[:16]),
-                or_nothing(row.facts.llama_cpp),
-                or_nothing(row.facts.n_threads),
-                or_nothing(row.facts.n_gpu_layers),
+                NONE if row.facts.gguf_sha256 is None else f"{row.facts.gguf_sha256[:16]}…",
+                _engine(row),
             )
             for row in rows
         ),
@@ -160,8 +150,23 @@ def _who(rows: Sequence[Standing]) -> Table:
     )
 
 
+def _engine(row: Standing) -> str:
+    facts = row.facts
+    told = (
+        facts.llama_cpp,
+        None if facts.n_threads is None else f"{facts.n_threads} threads",
+        None if facts.n_gpu_layers is None else f"{facts.n_gpu_layers} layers on a GPU",
+    )
+    return ", ".join(each for each in told if each is not None) or NONE
+
+
 def _meaning(found: Standings) -> tuple[Block, ...]:
-    columns = tuple((column.heading, column.title) for column in shown_columns(found.rows) if column.title)
+    columns = tuple(
+        (column.heading, column.title)
+        for columns in (QUALITY, PRICE)
+        for column in shown(columns, found.rows)
+        if column.title
+    )
     return (
         Table(headers=("column", "meaning"), rows=columns, stacked=True),
         Text(

@@ -75,8 +75,9 @@ def run_contestant(contestant: Contestant, data: ItemSet, folder: Path, how: How
                 progress=tell,
                 waiting=say,
             )
-            facts = _facts(client)  # at the end: the first answer is a first one, and memory is at its peak
-        known.write(folder, facts)
+            # At the end: the first answer is a first one, and memory is at its peak.
+            facts = _facts(client, enough=len(outcomes) - done >= len(outcomes) / 2)
+            known.write(folder, facts)
     return Run(contestant=contestant, facts=facts, outcomes=outcomes)
 
 
@@ -92,7 +93,8 @@ def _settings(contestant: Contestant, target: Target, data: ItemSet, how: How) -
     )
 
 
-def _facts(client: DecisionClient) -> Facts:
+def _facts(client: DecisionClient, *, enough: bool) -> Facts:
+    """enough: whether this server answered so much that its peak of memory says something of all of it."""
     answer = probe(client)
-    pid = client.local_process_id
+    pid = client.local_process_id if enough else None
     return facts_of(answer.raw, model=answer.model, peak_bytes=None if pid is None else peak_bytes_below(pid))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from client.comparison.cells import text_table
+from client.comparison.cells import text_tables
 from client.comparison.contestants import contestants
 from client.comparison.facts import Facts, facts_of
 from client.comparison.standings import Run, standings
@@ -75,18 +75,20 @@ def test_rates_and_cost_come_from_the_seconds_in_which_something_was_asked() -> 
     assert (x.against, y.against is None) == (None, False)
 
 
-def test_the_table_has_a_row_for_each_and_no_column_that_says_nothing() -> None:
-    outcomes = tuple(outcome(each.id, 0.9) for each in ITEMS)
+def test_the_tables_have_a_row_for_each_and_no_column_that_says_nothing() -> None:
+    outcomes = tuple(outcome(each.id, 0.9, started=place) for place, each in enumerate(ITEMS))
     runs = [Run(contestant=each, facts=FACTS, outcomes=outcomes) for each in contestants(["x=x.gguf", "y=y.gguf"])]
     told = standings(ITEMS, runs, data="d", data_sha256="0", baseline="y", concurrency=1, hourly_price=None, seed=1)
-    heading, first, second = text_table(told.rows).splitlines()
+    quality, taken = text_tables(told.rows).split("\n\n")
+    heading, first, second = quality.splitlines()
     assert "accuracy" in heading
-    assert "memory" not in heading
-    assert "cost/1000" not in heading
     assert first.startswith("x ")
     assert "+0.0 (+0.0 to +0.0)" in first
     assert "baseline" in second
     assert len({len(line) for line in (heading, first, second)}) == 1
+    assert "p50" in taken
+    assert "memory" not in taken
+    assert "cost/1000" not in taken
 
 
 def test_what_an_answer_says_of_its_model_in_another_shape_is_not_taken() -> None:
