@@ -6,22 +6,16 @@ import json
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pytest
 from selenium import webdriver
 
-from client.playground.guard import Guard
-from client.playground.server import Server
-from client.playground.site import Site
 from client.playground.target import TargetFacts
 from client.transport.exchange import Answer, Request, Whole
 from client.transport.failures import Failure
 from tests.client.playground.browser import needs_chromium
 from tests.client.playground.page import Page
-from tests.client.playground.sockets import listening
-
-ANSWER = Path(__file__).with_name("answer.json")
+from tests.client.playground.sockets import made_up_answer, served
 
 
 @dataclass
@@ -41,7 +35,7 @@ class Held:
             raise Failure("unreachable", "held: the connection broke")
         if state.startswith("slow"):
             self.released.wait(30)
-        body = json.loads(ANSWER.read_text())
+        body = made_up_answer()
         body["result"]["option_ids"][0] = state
         self._note(self.answered, state)
         return Whole(status=200, body=json.dumps(body).encode())
@@ -65,15 +59,12 @@ def held() -> Held:
 
 @pytest.fixture
 def page(held: Held, driver: webdriver.Chrome) -> Iterator[Page]:
-    with listening() as (socket, port):
-        facts = TargetFacts(kind="url", name="held", models=("m",), no_prompts="Not here.", url="http://127.0.0.1:1")
-        site = Site(Guard(token="t", port=port), held, facts, None, deadline_seconds=30)
-        server = Server(site, socket)
+    facts = TargetFacts(kind="url", name="held", models=("m",), no_prompts="Not here.", url="http://127.0.0.1:1")
+    with served(held, facts) as url:
         try:
-            yield Page(driver=driver, url=f"http://127.0.0.1:{port}/t/").open()
+            yield Page(driver=driver, url=url).open()
         finally:
             held.released.set()
-            server.stop()
 
 
 @needs_chromium

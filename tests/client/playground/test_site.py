@@ -6,18 +6,16 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
-from client.playground.guard import Guard
-from client.playground.server import Server
-from client.playground.site import MAX_BODY_BYTES, Site
+from client.playground.site import MAX_BODY_BYTES
 from client.playground.target import TargetFacts
 from client.transport.exchange import Answer, Request, Whole
 from tests.client.playground.process import Answered, asked
-from tests.client.playground.sockets import listening
+from tests.client.playground.sockets import TOKEN, served
 
-TOKEN = "a-token"
 JSON = {"Content-Type": "application/json"}
 
 
@@ -46,13 +44,9 @@ class Running:
 @pytest.fixture
 def running() -> Iterator[Running]:
     target = Noted()
-    with listening() as (socket, port):
-        facts = TargetFacts(kind="url", name="noted", models=("m",), no_prompts="why", url="http://127.0.0.1:1")
-        server = Server(Site(Guard(token=TOKEN, port=port), target, facts, None, deadline_seconds=5), socket)
-        try:
-            yield Running(port=port, target=target)
-        finally:
-            server.stop()
+    facts = TargetFacts(kind="url", name="noted", models=("m",), no_prompts="why", url="http://127.0.0.1:1")
+    with served(target, facts) as url:
+        yield Running(port=urlsplit(url).port or 0, target=target)
 
 
 def test_a_body_is_passed_on_byte_for_byte_and_so_is_its_answer(running: Running) -> None:
