@@ -19,6 +19,7 @@ STOP_SECONDS = 30.0
 def main(command: list[str]) -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the starter, who closes the pipe
     with subprocess.Popen(command, stdin=subprocess.DEVNULL) as server:
+        signal.signal(signal.SIGTERM, lambda *_: server.terminate())
         threading.Thread(target=_guard, args=(server,), daemon=True).start()
         return server.wait()
 

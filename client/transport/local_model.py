@@ -16,10 +16,12 @@ from typing import Any
 from client.errors import Refused
 from client.transport import guarded
 from client.transport.exchange import Answer, Request
+from client.transport.failures import Failure
 from client.transport.plain_server import PlainServer
 
 SERVE = Path(__file__).resolve().parents[2] / "container" / "serve"
 STOP_SECONDS = guarded.STOP_SECONDS + 5.0
+_LAST_WORDS_SECONDS = 2.0
 TELL_SECONDS = 5.0  # between two words of progress
 _OURS = frozenset({"DECISION_MODEL_PATH", "DECISION_HOST", "DECISION_PORT", "DECISION_API_KEY"})
 
@@ -31,6 +33,7 @@ class LocalServer:
         self, model: str, settings: Sequence[tuple[str, str]], *, connections: int, say: Callable[[str], None]
     ) -> None:
         environment = _environment(model, settings)
+        self._model = model
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `_stop`
         self._process = subprocess.Popen(
             [sys.executable, guarded.__file__, sys.executable, str(SERVE)],
@@ -64,7 +67,12 @@ class LocalServer:
         return self._process.pid
 
     def send(self, request: Request, *, timeout: float) -> Answer:
-        return self._server.send(request, timeout=timeout)
+        try:
+            return self._server.send(request, timeout=timeout)
+        except Failure as failure:
+            if failure.code in ("not_connected", "unreachable") and self._has_ended():
+                raise Failure(failure.code, f"{self._model}: its server ended: {self._reason()}") from failure
+            raise
 
     def close(self) -> None:
         self._server.close()
@@ -89,6 +97,14 @@ class LocalServer:
             raise Refused(f"{model}: its server does not start: {self._reason()}")
         ready: dict[str, Any] = json.loads(lines[0])
         return ready
+
+    def _has_ended(self) -> bool:
+        """By itself. Its last words are there a moment after its connections break."""
+        try:
+            self._process.wait(_LAST_WORDS_SECONDS)
+        except subprocess.TimeoutExpired:
+            return False
+        return not self._log.closed
 
     def _reason(self) -> str:
         self._process.wait(STOP_SECONDS)

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import signal
+import socket
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +16,7 @@ import pytest
 from client import __main__ as program
 from tests.client.fake_runtime import ENDPOINT, Runtime, wrapped
 from tests.client.gateway_process import CREDENTIALS
-from tests.serving.server import Server, decision
+from tests.serving.server import ROOT, Server, decision
 
 ASKS = ("--state", "Charged twice.", "--question", "Which team?")
 TWO = ("--option", "pay=Payments = invoices.", "--option", "login=Access.")
@@ -258,6 +262,23 @@ def test_a_local_model_tells_its_progress_beside_the_answer(
     assert terminal.decide(*ASKS, *TWO, "--setting", "DECISION_READOUT=likelihood", "--json") == 0
     assert terminal.told[0]["readout"] == "likelihood"
     assert "is loaded" in terminal.err
+
+
+def test_an_interrupt_ends_it_at_once(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        with subprocess.Popen(
+            [sys.executable, "-m", "client", "decide", "--url", url, *ASKS, *TWO, "--deadline", "3600"],
+            stderr=subprocess.PIPE,
+            cwd=ROOT,
+            text=True,
+        ) as asking:
+            with silent.accept()[0] as connection:
+                assert connection.recv(1)
+                asking.send_signal(signal.SIGINT)
+                assert asking.wait(60) == 130
+            assert asking.stderr is not None
+            assert asking.stderr.read() == "decide: interrupted\n"
 
 
 def test_an_api_key_comes_from_the_environment(

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -372,6 +373,32 @@ def test_who_is_under_way_when_it_stops_gets_an_answer(tmp_path: Path, slow: Ser
         assert through.gateway.stop() == 0
         asked.join(10)
     assert [reply.status for reply in replies] == [200]
+
+
+class _OtherKind(BaseHTTPRequestHandler):
+    """Lists models in a shape of its own."""
+
+    def do_GET(self) -> None:
+        body = b'{"data": [{"name": "m"}, 1]}'
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nothing."""
+
+
+def test_in_front_of_another_kind_of_server_it_warns_and_works(tmp_path: Path) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _OtherKind) as other:
+        serving = threading.Thread(target=other.serve_forever)
+        serving.start()
+        try:
+            with gateway(tmp_path, "--url", f"http://127.0.0.1:{other.server_port}", settings={}) as running:
+                assert "does not list its models" in running.told
+        finally:
+            other.shutdown()
+            serving.join()
 
 
 def test_in_front_of_a_plain_server_nothing_is_signed(tmp_path: Path, server: Server) -> None:

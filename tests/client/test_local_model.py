@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from client.decisions import DecisionClient, Refused
+from client.decisions import DecisionClient, DecisionError, Refused
 from client.transport.local_model import reason
 from tests.serving.server import ROOT
 
@@ -73,6 +73,19 @@ def test_a_server_ends_with_the_program_however_that_ends(tiny_model: Path, tmp_
         program.send_signal(number)
         program.wait(30)
     until(lambda: not servers(model))
+
+
+@pytest.mark.parametrize("which", ["guarded.py", "serve"])
+def test_a_server_that_ends_by_itself_is_told_as_the_reason(tiny_model: Path, tmp_path: Path, which: str) -> None:
+    model = copied(tiny_model, tmp_path)
+    with DecisionClient.local(model, settings=ONE_THREAD) as client:
+        parents = {pid: Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[1].decode() for pid in servers(model)}
+        first = min(pid for pid, script in parents.items() if script.endswith(which))
+        os.kill(first, signal.SIGTERM)
+        until(lambda: not servers(model))
+        with pytest.raises(DecisionError, match=r"own\.gguf: its server ended: ") as failed:
+            client.models()
+        assert failed.value.code == "not_connected"
 
 
 def test_the_settings_of_this_process_are_not_the_server_s(tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
