@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
-from scipy.stats import beta, binomtest
+from scipy.special import betaincinv, ndtri  # scipy.stats takes seconds to import
 
 CONFIDENCE = 0.95
 
@@ -30,8 +31,10 @@ def share(count: int, total: int) -> Share:
     """
     if total == 0:
         return Share(count=0, total=0, value=None, low=None, high=None)
-    interval = binomtest(count, total).proportion_ci(confidence_level=CONFIDENCE, method="wilson")
-    return Share(count=count, total=total, value=count / total, low=float(interval.low), high=float(interval.high))
+    z, p = float(ndtri((1 + CONFIDENCE) / 2)), count / total
+    middle, reach = p + z * z / 2 / total, z * math.sqrt(p * (1 - p) / total + z * z / 4 / total**2)
+    low, high = (middle - reach) / (1 + z * z / total), (middle + reach) / (1 + z * z / total)
+    return Share(count=count, total=total, value=p, low=max(low, 0.0), high=min(high, 1.0))
 
 
 def upper_bound(count: int, total: int, *, doubt: float) -> float:
@@ -42,4 +45,4 @@ def upper_bound(count: int, total: int, *, doubt: float) -> float:
     """
     if count >= total:
         return 1.0
-    return float(beta.ppf(1 - doubt, count + 1, total - count))
+    return float(betaincinv(count + 1, total - count, 1 - doubt))

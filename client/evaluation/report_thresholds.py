@@ -69,7 +69,7 @@ def _claims(threshold: Threshold) -> list[tuple[str, str, Cut | None]]:
 def _row(scope: str, claim: str, cut: Cut) -> tuple[str, ...]:
     return (
         scope,
-        claim,
+        claim.replace(" ", SPACE),
         repr(cut.abstain_below),
         count_of(cut.automated),
         percent(cut.automated.value),

@@ -30,7 +30,7 @@ def times(found: Findings) -> Section:
         "Seconds from the asking to the answer, tries after a 503 included. Askings with reversed options are not "
         "counted here: they find the first ones' work in the cache. Tokens are – where answers do not tell them."
     )
-    table = Table(headers=("", ""), rows=rows, stacked=True)
+    table = Table(headers=("", ""), rows=rows)
     return Section(heading="Time and cost", blocks=(table, Text(text=formula), Text(text=seen)))
 
 

@@ -17,7 +17,7 @@ def calibration(found: Findings) -> Section:
             Plot(
                 svg=plots.reliability_diagram(found.summary.reliability),
                 caption="Points on the dashed line are well calibrated; below it, answers are surer than they are "
-                "right. Lines: 95 % intervals; n: answers of each bin.",
+                "right. Lines: 95\u00a0% intervals; n: answers of each bin.",
             ),
             Table(
                 headers=("top probability", "answers", "mean", "right", "95 % interval"),

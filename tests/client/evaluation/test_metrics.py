@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import accuracy_score, brier_score_loss, log_loss, mean_absolute_error
 
@@ -89,11 +90,15 @@ def test_each_part_is_measured_as_if_it_were_alone() -> None:
     assert summary.by_language == ()
 
 
-def test_wilson_s_interval_is_that_of_the_formula() -> None:
-    # p = 0.8, n = 10, z = 1.959964: (0.8 + 0.192073 ± 1.959964·√(0.016 + 0.009604)) / 1.384146
-    found = share(8, 10)
-    assert (found.value, found.low, found.high) == pytest.approx((0.8, 0.490162, 0.943318), abs=1e-6)
-    assert share(0, 0).value is None
+@pytest.mark.parametrize(("count", "total"), [(8, 10), (0, 5), (72, 72), (23, 72)])
+def test_wilson_s_interval_is_scipy_s(count: int, total: int) -> None:
+    found, told = share(count, total), binomtest(count, total).proportion_ci(0.95, method="wilson")
+    assert (found.value, found.low, found.high) == pytest.approx((count / total, told.low, told.high), abs=1e-12)
+
+
+def test_a_share_of_nothing_has_no_interval() -> None:
+    found = share(0, 0)
+    assert (found.value, found.low, found.high) == (None, None, None)
 
 
 @pytest.mark.parametrize(("count", "total"), [(0, 59), (3, 40), (19, 20)])
