@@ -72,6 +72,7 @@ def _decision(drawn: random.Random, state: str) -> tuple[str, Any]:
 
 def _decisions(drawn: random.Random, state: str) -> tuple[str, Any]:
     several = [texts.decision(drawn, f"d{number}", state) for number in range(drawn.randint(2, 5))]
+    several[0] = {**several[0], "abstain_below": 0.5}
     return "/v1/decisions", {"decisions": several}
 
 
@@ -80,7 +81,7 @@ def _system_one(drawn: random.Random, state: str) -> tuple[str, Any]:
     questions = {
         "sure": {"type": "noul", "instructions": texts.sentence(drawn)},
         "which": {"type": "choice", "criteria": dict.fromkeys(words)},
-        "much": {"type": "score", "instructions": texts.sentence(drawn), "criteria": words},
+        "much": {"type": "score", "instructions": texts.sentence(drawn), "criteria": words, "x_abstain_below": 0.5},
     }
     return "/v1/systemone", {"model": "jev-latest", "state": state, "questions": questions}
 
@@ -88,7 +89,7 @@ def _system_one(drawn: random.Random, state: str) -> tuple[str, Any]:
 def _openai(drawn: random.Random, state: str) -> tuple[str, Any]:
     choices = [{"value": texts.sentence(drawn)} for _ in range(3)]
     questions = [
-        {"type": "predicate", "instructions": texts.sentence(drawn)},
+        {"type": "predicate", "instructions": texts.sentence(drawn), "x_abstain_below": 0.5},
         {"type": "choice", "name": "which", "instructions": "Which?", "choices": choices},
     ]
     return "/v1/decisions", {"model": "jev-latest", "input": state, "questions": questions}
