@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import unicodedata
 from collections import Counter, defaultdict
@@ -14,6 +15,8 @@ from client.evaluation import items
 from client.evaluation.item import Item
 
 SET = Path(__file__).resolve().parents[2] / "evaluation_sets" / "everyday.jsonl"
+RESULTS = SET.parent / "results"
+KEPT = "everyday-smollm2-135m-instruct-q8_0"
 FAMILIES = {"routing", "extraction", "tool", "moderation", "policy", "fact", "urgency"}
 LANGUAGES = {"en", "de", "fr", "es", "pt", "ja", "hi"}
 
@@ -125,3 +128,13 @@ def test_the_longest_or_shortest_option_is_no_hint(everyday: tuple[Item, ...]) -
 
 def test_states_are_texts_objects_and_lists(everyday: tuple[Item, ...]) -> None:
     assert {type(item.state) for item in everyday} == {str, dict, list}
+
+
+def test_the_kept_results_are_of_this_set_and_the_readme_shows_their_table() -> None:
+    results = json.loads((RESULTS / f"{KEPT}.json").read_text(encoding="utf-8"))
+    assert results["data_sha256"] == hashlib.sha256(SET.read_bytes()).hexdigest()
+    assert results["decisions"] == results["rows"][0]["whole"]["validity"]["count"]
+    readme = (SET.parents[1] / "README.md").read_text(encoding="utf-8")
+    assert (RESULTS / f"{KEPT}.md").read_text(encoding="utf-8") in readme
+    assert f"evaluation_sets/results/{KEPT}.svg" in readme
+    assert (RESULTS / f"{KEPT}.svg").is_file()
