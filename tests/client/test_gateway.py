@@ -20,6 +20,8 @@ import pytest
 import urllib3
 from typesafe_sdk import Choice, Noul, RetryPolicy, TypeSafeClient, TypeSafeUnprocessableEntityError
 
+from client.decisions import DecisionClient, Question
+from client.decisions import Noul as OwnNoul
 from local.emulator.aws_errors import AwsError, Response
 from local.emulator.event_stream import model_stream_error, payload_part
 from tests.client import fake_runtime
@@ -144,6 +146,17 @@ def test_openai_s_decisions_reach_the_endpoint(whole: Way) -> None:
         "/v1/decisions",
     ).json
     assert told.to_dict()["answers"] == directly["answers"]
+
+
+def test_this_project_s_own_client_reaches_the_endpoint_too(whole: Way) -> None:
+    questions: dict[str, Question] = {"refund": OwnNoul(instructions="Refund?")}
+    with (
+        DecisionClient.http(whole.gateway.url) as through,
+        DecisionClient.http(f"http://127.0.0.1:{whole.server.port}") as directly,
+    ):
+        assert through.ask("Charged twice.", questions) == directly.ask("Charged twice.", questions)
+        assert through.models() == directly.models()
+        assert through.metrics() is None
 
 
 def test_an_error_of_the_container_arrives_as_the_container_said_it(whole: Way) -> None:
