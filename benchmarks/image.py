@@ -2,9 +2,10 @@
 
     .venv/bin/python -m benchmarks.image [ROUNDS]
 
-Both run the same server on the same model and libraries, in environments of their own; the second also imports
-transformers and loads a fast tokenizer of the model's vocabulary first, as a server that uses one must. No torch in
-either. Prints one JSON object; ratios are of medians, and of rounds that take turns.
+Builds both with buildah and runs both as SageMaker does, in their own read-only files, on the same model; needs root on
+Debian, with buildah and debootstrap. The second also imports transformers and loads a fast tokenizer of the model's
+vocabulary first, as a server that uses one must. No torch in either. Prints one JSON object; ratios are of medians, and
+of rounds that take turns.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -23,9 +25,8 @@ from typing import Any
 
 import gguf
 
-from local.images import venv_runtime
-from local.images.paths import ROOT, Cache
-from local.images.venv_runtime import VenvRuntime
+from benchmarks.image_pair import UnpackedImage, build_both
+from local.images import modes
 from tests.fixtures.models import smollm2_q8_0
 
 FIRST = {
@@ -34,57 +35,74 @@ FIRST = {
     "question": "What does the writer think of the lamp?",
     "options": [{"id": "good", "description": "It is good."}, {"id": "bad", "description": "It is bad."}],
 }
+# As a module that Python imports before the server; the model's folder is where the image sees this one's files.
 LOAD_TOKENIZER = """
-import os
-if folder := os.environ.get("BENCH_TOKENIZER"):
-    from transformers import AutoTokenizer
-    assert AutoTokenizer.from_pretrained(folder)("a text")["input_ids"]
+from transformers import AutoTokenizer
+assert AutoTokenizer.from_pretrained("/opt/ml/model/tokenizer")("a text")["input_ids"]
 """
+AS_A_SERVER_THAT_NEEDS_IT = {"PYTHONPATH": "/opt/ml/model/site"}
 
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.image", description=__doc__.splitlines()[0])
     parser.add_argument("rounds", type=int, nargs="?", default=5, choices=range(1, 101), metavar="ROUNDS")
     rounds: int = parser.parse_args(arguments).rounds
-    cache = Cache(folder=ROOT / ".cache")
-    ours = venv_runtime.make(ROOT / "container/requirements.txt", cache=cache, say=_say)
-    theirs = venv_runtime.make(ROOT / "benchmarks/requirements-transformers.txt", cache=cache, say=_say)
-    model = smollm2_q8_0()
-    seconds: dict[str, list[float]] = {f"{kind}_{what}": [] for kind in ("ours", "with") for what in ("ready", "first")}
+    if (obstacle := modes.obstacle_to_buildah()) is not None:
+        parser.error(f"the images cannot be built here: {obstacle}")
+    seconds: dict[str, list[float]] = {
+        f"{kind}_{what}": [] for kind in ("ours", "with") for what in ("ready", "first", "cpu")
+    }
     with tempfile.TemporaryDirectory(prefix="image-bench-") as name:
         folder = Path(name)
-        write_tokenizer(model, folder / "tokenizer")
-        (folder / "site").mkdir()
-        (folder / "site/sitecustomize.py").write_text(LOAD_TOKENIZER)
-        extra = {"PYTHONPATH": str(folder / "site"), "BENCH_TOKENIZER": str(folder / "tokenizer")}
+        ours, theirs = build_both(folder)
+        model = write_model(folder / "model")
         for number in range(rounds + 1):
-            for kind, runtime, variables in (("ours", ours, {}), ("with", theirs, extra)):
-                ready, first = start(runtime, model, folder / "log", variables)
+            for kind, image, variables in (("ours", ours, {}), ("with", theirs, AS_A_SERVER_THAT_NEEDS_IT)):
+                ready, first, cpu = start(image, model, folder / "log", variables)
                 if number > 0:  # the first brings files into the page cache
                     seconds[f"{kind}_ready"].append(ready)
                     seconds[f"{kind}_first"].append(first)
+                    seconds[f"{kind}_cpu"].append(cpu)
     found = {name: median(values) for name, values in seconds.items()}
-    sizes = {"ours": size(ours), "with": size(theirs)}
     document = {
         "rounds": rounds,
-        "bytes_of_packages": sizes,
+        "digests": {"ours": ours.digest, "with": theirs.digest},
+        "bytes_of_base": ours.bytes_of_base,
+        "bytes_added": {"ours": ours.bytes_added, "with": theirs.bytes_added},
         "seconds_p50": found,
         "ours_over_with_transformers": {
-            "size": sizes["ours"] / sizes["with"],
+            "added": ours.bytes_added / theirs.bytes_added,
+            "image": (ours.bytes_of_base + ours.bytes_added) / (theirs.bytes_of_base + theirs.bytes_added),
             "ready": found["ours_ready"] / found["with_ready"],
             "first_answer": found["ours_first"] / found["with_first"],
+            "cpu_until_first_answer": found["ours_cpu"] / found["with_cpu"],
         },
+        "ready_ratio_of_each_round": [
+            one / other for one, other in zip(seconds["ours_ready"], seconds["with_ready"], strict=True)
+        ],
     }
     print(json.dumps(document, indent=2))
     return 0
 
 
-def start(runtime: VenvRuntime, model: Path, log: Path, variables: dict[str, str]) -> tuple[float, float]:
-    """Seconds from the start of the process to its ready line, and to its first answer."""
+def write_model(folder: Path) -> Path:
+    """The model's folder, with what the second server loads beside it. Returns the weights' path."""
+    model = smollm2_q8_0()
+    folder.mkdir()
+    shutil.copyfile(model, folder / "model.gguf")
+    write_tokenizer(model, folder / "tokenizer")
+    (folder / "site").mkdir()
+    (folder / "site/sitecustomize.py").write_text(LOAD_TOKENIZER)
+    return folder / "model.gguf"
+
+
+def start(image: UnpackedImage, model: Path, log: Path, variables: dict[str, str]) -> tuple[float, float, float]:
+    """Seconds from the start of the container to its ready line and to its first answer, and those of processors till
+    then: what other work on the machine takes does not count in them."""
     environment = {
-        **runtime.environment,
+        **image.config.environment,
         **variables,
-        "HOME": str(log.parent),
+        "HOME": "/tmp",
         "DECISION_MODEL_PATH": str(model),
         "DECISION_HOST": "127.0.0.1",
         "DECISION_PORT": "0",
@@ -92,9 +110,7 @@ def start(runtime: VenvRuntime, model: Path, log: Path, variables: dict[str, str
     }
     began = time.perf_counter()
     with log.open("w") as errors:
-        server = subprocess.Popen(
-            [str(runtime.python), str(ROOT / "container/serve")], env=environment, stdout=subprocess.PIPE, stderr=errors
-        )
+        server = subprocess.Popen(image.command, env=environment, stdout=subprocess.PIPE, stderr=errors)
     try:
         line = server.stdout.readline() if server.stdout else b""
         if not line:
@@ -106,7 +122,10 @@ def start(runtime: VenvRuntime, model: Path, log: Path, variables: dict[str, str
         request.add_header("Content-Type", "application/json")
         with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=60) as answer:
             answer.read()
-        return ready, time.perf_counter() - began
+        first = time.perf_counter() - began
+        # proc(5): after the name in brackets, user and system time of the process and of children that ended.
+        times = Path(f"/proc/{server.pid}/stat").read_text().rpartition(")")[2].split()[11:15]
+        return ready, first, sum(map(int, times)) / os.sysconf("SC_CLK_TCK")
     finally:
         server.terminate()
         server.wait(40)
@@ -136,20 +155,6 @@ def write_tokenizer(model: Path, folder: Path) -> None:
     folder.mkdir()
     (folder / "tokenizer.json").write_text(json.dumps(document))
     (folder / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "PreTrainedTokenizerFast"}))
-
-
-def size(runtime: VenvRuntime) -> int:
-    """Bytes of the environment's files, each counted once; bytecode left out, since images differ in having it."""
-    found = {
-        (status.st_dev, status.st_ino, path): status.st_size
-        for path in (runtime.folder / "lib").rglob("*")
-        if path.suffix != ".pyc" and not path.is_symlink() and (status := os.stat(path)) and path.is_file()
-    }
-    return sum(found.values())
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr)
 
 
 if __name__ == "__main__":
