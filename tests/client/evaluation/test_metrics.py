@@ -133,13 +133,17 @@ def test_paraphrases_agree_where_all_of_a_group_get_one_answer_right_or_wrong() 
 
 
 def test_a_flip_is_another_option_not_another_place() -> None:
-    items = [item("same", "a"), item("other", "a"), item("lost", "a")]
+    items = [item("same", "a"), item("other", "a"), item("alike", "a"), item("lost", "a")]
     first = [outcome(each, (0.7, 0.2, 0.1)) for each in items]
-    turned = [_turned(first[0], {"c": 0.1, "b": 0.3, "a": 0.6}), _turned(first[1], {"c": 0.7, "b": 0.2, "a": 0.1})]
+    turned = [
+        _turned(first[0], {"c": 0.1, "b": 0.3, "a": 0.6}),
+        _turned(first[1], {"c": 0.7, "b": 0.2, "a": 0.1}),
+        _turned(first[2], {"c": 0.1, "b": 0.2, "a": 0.7}),
+    ]
     found = summarise(items, [*first, *turned]).flips
     assert found is not None
-    assert (found.flipped.count, found.flipped.total) == (1, 2)
-    assert found.moved == pytest.approx((0.1 + 0.6) / 2)
+    assert (found.flipped.count, found.flipped.total) == (1, 3)
+    assert found.moved == pytest.approx((0.1 + 0.6 + 0.0) / 3)
 
 
 def test_label_mass_is_told_by_its_median_and_the_share_that_is_low() -> None:
