@@ -37,9 +37,7 @@ def fit_temperature(items: Sequence[Scored]) -> float:
         method="bounded",
         options={"xatol": 1e-8},
     )
-    # The method never tries the ends themselves.
-    candidates = (LEAST, min(MOST, max(LEAST, round(math.exp(float(found.x)), DIGITS))), MOST)
-    return min(candidates, key=lambda t: float(nll_of_each(items, t).mean()))
+    return min(MOST, max(LEAST, round(math.exp(float(found.x)), DIGITS)))
 
 
 def _below_highest(items: Sequence[Scored]) -> NDArray[np.float64]:

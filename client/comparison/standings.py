@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from client.comparison.contestants import Contestant
 from client.comparison.facts import Facts
 from client.comparison.paired import RESAMPLES
-from client.comparison.versus import Versus, verdicts, versus
+from client.comparison.versus import Versus, group_of, verdicts, versus
 from client.evaluation.item import Item
 from client.evaluation.metrics import Summary, summarise
 from client.evaluation.outcomes import Outcome
@@ -87,7 +87,7 @@ def standings(
         data=data,
         data_sha256=data_sha256,
         items=len(items),
-        groups=len({item.group if item.group is not None else ("", item.id) for item in items}),
+        groups=len({group_of(item) for item in items}),
         concurrency=concurrency,
         seed=seed,
         resamples=RESAMPLES,

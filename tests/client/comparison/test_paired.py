@@ -33,9 +33,12 @@ def test_a_decision_that_is_written_four_times_is_no_four_decisions() -> None:
 
 
 def test_groups_of_unequal_size_count_by_their_decisions() -> None:
-    found = mean_difference([1.0, 1.0, 1.0, -1.0], ["a", "a", "a", "b"])
-    assert found.value == 0.5
-    assert (found.low, found.high) == (-1.0, 1.0)
+    large = [(1.0, f"large {number}") for number in range(20) for _ in range(9)]
+    small = [(-1.0, f"small {number}") for number in range(20)]
+    differences, groups = zip(*large, *small, strict=True)
+    found = mean_difference(differences, groups)
+    assert found.value == pytest.approx(0.8)
+    assert 0.5 < found.low < 0.8 < found.high < 1.0
 
 
 def test_the_same_input_gives_the_same_interval_in_any_order_of_groups() -> None:
