@@ -112,7 +112,8 @@ def test_source_and_trigger_come_with_each_run_and_stand_in_no_project(synthesiz
 @pytest.mark.parametrize(("name", "target"), [("dev", "cpu"), ("prod", "cuda")])
 def test_the_image_is_built_from_its_targets_base_by_digest(synthesize: Synthesize, name: str, target: str) -> None:
     variables = runs(synthesize(name)["scoring"])["image"]["Properties"]["Variables"]
-    assert variables == {"TARGET": target, "BASE_IMAGE": BASE_IMAGES["cpu" if target == "cpu" else "cuda"]}
+    base = BASE_IMAGES["cpu" if target == "cpu" else "cuda"]
+    assert variables == {"TARGET": target, "BASE_IMAGE": base, "LIBRARIES": "base"}
     assert DIGEST_URI.fullmatch(variables["BASE_IMAGE"])
 
 
