@@ -8,7 +8,9 @@ import numpy as np
 from matplotlib.ticker import FuncFormatter, PercentFormatter
 
 from client.comparison.standings import Standing
-from client.pages.plots import INK, MUTED, SERIES, figure, to_svg
+from client.pages.plots import MUTED, SERIES, figure, to_svg
+
+_MARKERS = "osD^v"  # of another number than the colours: pairs repeat late
 
 
 def differences(rows: Sequence[Standing], baseline: str) -> str:
@@ -38,23 +40,21 @@ def quality_and_time(rows: Sequence[Standing]) -> str | None:
     drawn, axes = figure()
     for number, (row, milliseconds, share) in enumerate(points):
         value, low, high = share.value or 0.0, share.low or 0.0, share.high or 0.0
-        colour = SERIES[number % len(SERIES)]
         axes.errorbar(
             [milliseconds],
             [value],
             yerr=[[value - low], [high - value]],
-            fmt="o",
-            color=colour,
+            fmt=_MARKERS[number % len(_MARKERS)],
+            color=SERIES[number % len(SERIES)],
             elinewidth=1,
             capsize=2,
-        )
-        axes.annotate(
-            _short(row.name), (milliseconds, value), xytext=(6, 5), textcoords="offset points", color=INK, size=8
+            label=_short(row.name),
         )
     axes.set(ylim=(0, 1.02), xlabel="median latency, ms", ylabel="accuracy")
     axes.set_xlim(0, 1.25 * max(milliseconds for _, milliseconds, _ in points))
     axes.yaxis.set_major_formatter(PercentFormatter(xmax=1, decimals=0))
     axes.grid(linewidth=0.6)
+    axes.legend(loc="upper left", fontsize=8, ncols=2)
     return to_svg(drawn, name="quality-time", label="Accuracy with its 95 % interval over the median latency")
 
 
