@@ -30,6 +30,8 @@ Say = Callable[[str], None]
 
 def run(options: argparse.Namespace, say: Say) -> int:
     target = arguments.target_of(options)
+    if isinstance(target, LocalTarget) and options.prompts_of is not None:
+        raise Refused("--prompts-of: goes with --url or --endpoint-name; prompts of a --model are its own")
     listening = _listening(options.port)  # before a model is loaded for nothing
     with closing(listening), closing(opened(target, connections=CONNECTIONS, say=say)) as upstream:
         maker, no_prompts = _maker(target, options.prompts_of, say)
@@ -61,8 +63,6 @@ def _listening(port: int) -> socket.socket:
 def _maker(target: Target, prompts_of: Path | None, say: Say) -> tuple[PromptMaker | None, str | None]:
     """What makes the prompts, or why nothing does. A local model is its own; another target's has to be given."""
     model = Path(target.model) if isinstance(target, LocalTarget) else prompts_of
-    if isinstance(target, LocalTarget) and prompts_of is not None:
-        raise Refused("--prompts-of: goes with --url or --endpoint-name; prompts of a --model are its own")
     if model is None:
         return None, (
             "The prompt and its tokens are made on the server and do not come with an answer. To see them, start the "

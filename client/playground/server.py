@@ -8,11 +8,13 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 import waitress.server
+from waitress import wasyncore
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
 THREADS = 8
+_STOP_SECONDS = 1.0
 MAX_MESSAGE_BYTES = 64 * 1024 * 1024  # past what any endpoint takes; up to it the answer says what it takes
 
 
@@ -29,8 +31,13 @@ class Server:
             ident="decision-playground",
             max_request_body_size=MAX_MESSAGE_BYTES,
         )
-        threading.Thread(target=self._server.run, name="playground", daemon=True).start()
+        self._loop = threading.Thread(target=self._server.run, name="playground", daemon=True)
+        self._loop.start()
 
     def stop(self) -> None:
-        """Lets nobody in any more. Who still looks at the page keeps a connection, and nothing waits for that."""
-        self._server.close()
+        """Who still looks at the page keeps a connection, and nothing waits for that. Closed by the thread that waits
+        on the connections: closed under its hands, they would be its errors.
+        """
+        self._server.trigger.pull_trigger(lambda: wasyncore.close_all(self._server._map, ignore_all=True))
+        self._loop.join(_STOP_SECONDS)
+        self._server.task_dispatcher.shutdown(timeout=_STOP_SECONDS)

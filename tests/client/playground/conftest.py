@@ -43,7 +43,7 @@ def driver() -> Iterator[webdriver.Chrome]:
 @pytest.fixture
 def page(running: Playground, driver: webdriver.Chrome) -> Iterator[Page]:
     """Fresh, with nothing stored. The browser has nothing to complain of and asks nobody else, whatever a test does."""
-    driver.get(running.url)
+    driver.get(running.url + "api/target")  # the same storage, without a page that fills it
     driver.execute_script("localStorage.clear()")
     opened = Page(driver=driver, url=running.url).open()
     console(driver)
