@@ -46,6 +46,9 @@ def calibrate(options: argparse.Namespace, say: Say, *, show_progress: bool) -> 
         if options.archive is not None and result.artefact is not None:
             archive, _ = recalibrate(options.archive, out / FILE_NAME, out / ARCHIVE_NAME)
             say(f"archive: {archive.path}, sha256 {archive.sha256}")
+    except KeyboardInterrupt:
+        say(f"interrupted; what was answered is in {out}. To go on: the same command again")
+        raise
     except PackagingError as error:
         raise Refused(str(error)) from error
     say(f"page: {out / files.PAGE_NAME}")

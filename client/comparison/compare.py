@@ -31,7 +31,11 @@ def compare(options: argparse.Namespace, say: Say, *, show_progress: bool) -> St
     how = _how(options, found, show_progress=show_progress)
     for each in found:
         target_of(each, how)  # a model that is not there is told now, not after an hour's work
-    runs = [run_contestant(each, data, out / each.name, how, say) for each in found]
+    try:
+        runs = [run_contestant(each, data, out / each.name, how, say) for each in found]
+    except KeyboardInterrupt:
+        say(f"interrupted; what was answered is in {out}. To go on: the same command again")
+        raise
     told = standings(
         data.items,
         runs,
