@@ -108,6 +108,7 @@ def _decision(given: Mapping[str, Any]) -> Item:
         options=tuple(Option(id=each["id"], description=each["description"]) for each in told["options"]),
         readout=told.get("readout"),
         prompt_version=told.get("prompt_version"),
+        abstain_below=told.get("abstain_below"),
     )
     return check_expected(
         Item(

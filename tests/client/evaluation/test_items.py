@@ -22,6 +22,8 @@ DECISION = {
     "options": [{"id": "b", "description": "Billing"}, {"id": "a", "description": "Access"}],
 }
 
+QUESTION = {"type": "score", "instructions": None, "criteria": ["low", "high"]}
+
 
 def lines(folder: Path, *told: Any, name: str = "set.jsonl") -> Path:
     path = folder / name
@@ -66,6 +68,17 @@ def test_a_question_in_the_form_of_system_one_is_an_item(tmp_path: Path) -> None
     score = one(tmp_path, jevbench("score", ["low", "high"], 1))
     assert score.question == Score(instructions="Which?", levels=("low", "high"))
     assert (score.expected, score.option_ids, score.question_type) == ("1", ("0", "1"), "score")
+
+
+def test_a_cut_stays_with_its_question(tmp_path: Path) -> None:
+    decision = one(tmp_path, {**DECISION, "expected": "a", "abstain_below": 0.7}).question
+    assert decision.abstain_below == 0.7
+    told = jevbench("score", ["low", "high"], 1)
+    told["question"] = {**QUESTION, "x_abstain_below": 0.6}
+    assert one(tmp_path, told).question.abstain_below == 0.6
+    told["question"] = {**QUESTION, "x_abstain_below": 2}
+    with pytest.raises(Refused, match=r"question\.x_abstain_below: 2; a number above 0, up to 1, is needed"):
+        one(tmp_path, told)
 
 
 @pytest.mark.parametrize(("told", "read_as"), [("yes", "yes"), (True, "yes"), (False, "no")])
