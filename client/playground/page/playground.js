@@ -349,13 +349,16 @@ function answerPart(asked, answer, index, other) {
 }
 
 function barTable(asked, answer, best, other) {
+  const described = optionsOf(asked);
   const column = (text) => el("th", { scope: "col" }, text);
   const rows = answer.ids.map((id, index) => {
     const p = answer.probabilities[index];
     const fill = el("div", { class: "fill" });
     fill.style.width = `${100 * p}%`;
     return el("tr", { class: index === best ? "best" : null, "data-option": id, "data-probability": p },
-      el("th", { scope: "row", title: optionsOf(asked)[index].description }, id, el("div", { class: "track", "aria-hidden": "true" }, fill)),
+      el("th", { scope: "row", title: described[index].description }, id,
+        asked.type === "score" ? el("span", { class: "level" }, described[index].description) : null,
+        el("div", { class: "track", "aria-hidden": "true" }, fill)),
       el("td", { title: String(p) }, percent(p)),
       el("td", { title: answer.logits === null ? null : String(answer.logits[index]) }, answer.logits === null ? "–" : answer.logits[index].toFixed(3)),
       other ? el("td", {}, difference(p - other.probabilities[index])) : null);
