@@ -70,6 +70,7 @@ lock: setup ## write the *.txt lock files anew from the *.in files
 	$(UV_COMPILE) -c requirements-dev.txt container/requirements-build.in -o container/requirements-build.txt
 	$(UV_COMPILE) -c requirements-dev.txt container/requirements-build.in -o model_packaging/requirements-build.txt
 	$(UV_COMPILE) -c requirements-dev.txt client/requirements.in -o client/requirements.txt
+	$(UV_COMPILE) -c requirements-dev.txt client/requirements-evaluation.in -o client/requirements-evaluation.txt
 	$(UV_COMPILE) -c requirements-dev.txt model_packaging/requirements.in -o model_packaging/requirements.txt
 	$(UV_COMPILE) -c requirements-dev.txt model_packaging/requirements-quantize.in -o model_packaging/requirements-quantize.txt
 	$(UV_COMPILE) local/requirements.in -o local/requirements.txt
