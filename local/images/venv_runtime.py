@@ -62,7 +62,7 @@ def make(requirements: Path, *, cache: Cache, say: Callable[[str], None]) -> Ven
     """
     build_lock = requirements.with_name(BUILD_LOCK)
     if not build_lock.is_file():
-        raise ImageError(f"{build_lock}: no such file; it pins what llama-cpp-python is built with. Remedy: build again")
+        raise ImageError(f"{build_lock}: no such file; it pins what builds llama-cpp-python. Remedy: build again")
     content = requirements.read_bytes() + build_lock.read_bytes()
     libraries = native_libraries(requirements.read_text(), cache=cache)
     facts = f"{platform.python_implementation()} {platform.python_version()} {platform.machine()} {_INSTALL}"
