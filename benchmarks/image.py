@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -49,20 +48,17 @@ def main(arguments: list[str]) -> int:
     rounds: int = parser.parse_args(arguments).rounds
     if (obstacle := modes.obstacle_to_buildah()) is not None:
         parser.error(f"the images cannot be built here: {obstacle}")
-    seconds: dict[str, list[float]] = {
-        f"{kind}_{what}": [] for kind in ("ours", "with") for what in ("ready", "first", "cpu")
-    }
+    seconds: dict[str, list[float]] = {f"{kind}_{what}": [] for kind in ("ours", "with") for what in ("ready", "first")}
     with tempfile.TemporaryDirectory(prefix="image-bench-") as name:
         folder = Path(name)
         ours, theirs = build_both(folder)
         model = write_model(folder / "model")
         for number in range(rounds + 1):
             for kind, image, variables in (("ours", ours, {}), ("with", theirs, AS_A_SERVER_THAT_NEEDS_IT)):
-                ready, first, cpu = start(image, model, folder / "log", variables)
+                ready, first = start(image, model, folder / "log", variables)
                 if number > 0:  # the first brings files into the page cache
                     seconds[f"{kind}_ready"].append(ready)
                     seconds[f"{kind}_first"].append(first)
-                    seconds[f"{kind}_cpu"].append(cpu)
     found = {name: median(values) for name, values in seconds.items()}
     document = {
         "rounds": rounds,
@@ -75,7 +71,6 @@ def main(arguments: list[str]) -> int:
             "image": (ours.bytes_of_base + ours.bytes_added) / (theirs.bytes_of_base + theirs.bytes_added),
             "ready": found["ours_ready"] / found["with_ready"],
             "first_answer": found["ours_first"] / found["with_first"],
-            "cpu_until_first_answer": found["ours_cpu"] / found["with_cpu"],
         },
         "ready_ratio_of_each_round": [
             one / other for one, other in zip(seconds["ours_ready"], seconds["with_ready"], strict=True)
@@ -96,9 +91,8 @@ def write_model(folder: Path) -> Path:
     return folder / "model.gguf"
 
 
-def start(image: UnpackedImage, model: Path, log: Path, variables: dict[str, str]) -> tuple[float, float, float]:
-    """Seconds from the start of the container to its ready line and to its first answer, and those of processors till
-    then: what other work on the machine takes does not count in them."""
+def start(image: UnpackedImage, model: Path, log: Path, variables: dict[str, str]) -> tuple[float, float]:
+    """Seconds from the start of the container to its ready line, and to its first answer."""
     environment = {
         **image.config.environment,
         **variables,
@@ -122,10 +116,7 @@ def start(image: UnpackedImage, model: Path, log: Path, variables: dict[str, str
         request.add_header("Content-Type", "application/json")
         with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=60) as answer:
             answer.read()
-        first = time.perf_counter() - began
-        # proc(5): after the name in brackets, user and system time of the process and of children that ended.
-        times = Path(f"/proc/{server.pid}/stat").read_text().rpartition(")")[2].split()[11:15]
-        return ready, first, sum(map(int, times)) / os.sysconf("SC_CLK_TCK")
+        return ready, time.perf_counter() - began
     finally:
         server.terminate()
         server.wait(40)
