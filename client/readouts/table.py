@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from client.evaluation.intervals import Share
 from client.evaluation.item import Item
@@ -22,20 +23,26 @@ def terminal(rows: Sequence[Row], items: Sequence[Item]) -> str:
 
 
 def markdown(rows: Sequence[Row], items: Sequence[Item]) -> str:
-    head, *body = cells(rows, items)
+    """Times as ratios to the first row's: such a page is read where the machine is not known."""
+    head, *body = cells(rows, items, relative_times=True)
     rule = ["---", *["---:"] * (len(head) - 1)]
     return "\n".join("| " + " | ".join(line) + " |" for line in (head, rule, *body))
 
 
-def cells(rows: Sequence[Row], items: Sequence[Item]) -> list[list[str]]:
+def cells(rows: Sequence[Row], items: Sequence[Item], *, relative_times: bool = False) -> list[list[str]]:
     """Heading first, guessing last."""
+    time: str = "p50"
+    told: Callable[[float | None], str] = _milliseconds
+    if relative_times:
+        time, told = f"p50 ÷ {rows[0].name}", partial(_ratio, rows[0].p50)
     types = [each for each in TYPES if any(item.question_type == each for item in items)]
-    head = ["readout", "right (95 %)", *types, "ECE", "NLL", "paraphrase: same", "order: changed", "p50"]
+    head = ["readout", "right (95 %)", *types, "ECE", "NLL", "paraphrase: same", "order: changed", time]
     chance = ["guessing", _percent(guessing(items)), *(_percent(guessing(items, each)) for each in types)]
-    return [head, *(_line(row, types) for row in rows), [*chance, *[NOTHING] * (len(head) - len(chance))]]
+    return [head, *(_line(row, types, told) for row in rows), [*chance, *[NOTHING] * (len(head) - len(chance))]]
 
 
-def _line(row: Row, types: Sequence[str]) -> list[str]:
+def _line(row: Row, types: Sequence[str], told: Callable[[float | None], str]) -> list[str]:
+    """told: seconds → a time in words."""
     parts = {part.name: part for part in row.by_type}
     whole = row.whole
     return [
@@ -46,8 +53,16 @@ def _line(row: Row, types: Sequence[str]) -> list[str]:
         _number(whole.negative_log_likelihood, 2),
         _percent(row.agreeing.value) if row.agreeing else NOTHING,
         _percent(row.flipped.value) if row.flipped else NOTHING,
-        NOTHING if row.p50 is None else f"{row.p50 * 1000:.0f} ms",
+        told(row.p50),
     ]
+
+
+def _milliseconds(seconds: float | None) -> str:
+    return NOTHING if seconds is None else f"{seconds * 1000:.0f} ms"
+
+
+def _ratio(first: float | None, seconds: float | None) -> str:
+    return NOTHING if seconds is None or not first else f"{seconds / first:.2f}"
 
 
 def _counted(share: Share) -> str:

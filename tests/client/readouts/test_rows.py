@@ -106,6 +106,15 @@ def test_the_table_has_a_line_for_each_row_and_a_column_for_each_type_in_the_set
     assert len(table.terminal(made, items).splitlines()) == 4
 
 
+def test_the_page_to_be_kept_tells_times_as_multiples_of_the_first_row() -> None:
+    items, outcomes = overconfident()
+    first = rows(items, asked(outcomes), fitted(items, outcomes))[0]
+    made = [replace(first, p50=0.2), replace(first, p50=0.3), replace(first, p50=None)]
+    assert [line[-1] for line in table.cells(made, items)] == ["p50", "200 ms", "300 ms", "–", "–"]
+    kept = [line.rstrip(" |").rsplit(" ", 1)[-1] for line in table.markdown(made, items).splitlines()]
+    assert kept == ["letters", "---:", "1.00", "1.50", "–", "–"]
+
+
 def test_equal_rows_are_drawn_by_equal_bytes_and_written_as_equal_json() -> None:
     items, outcomes = overconfident()
     made = rows(items, asked(outcomes), fitted(items, outcomes))
