@@ -19,7 +19,7 @@ from decision_server.streamed import StreamedAnswer
 from decision_server.wire.asked import Asked
 from decision_server.wire.bulk_lines import is_bulk
 from decision_server.wire.chat_bodies import ChatRequest
-from decision_server.wire.dialects import check_media_type, dialect_of
+from decision_server.wire.dialects import answers_lines, check_media_type, dialect_of
 from decision_server.wire.json_body import parse
 from decision_server.wire.model_names import ModelNames
 from decision_server.wire.reading import read
@@ -52,11 +52,11 @@ def answer(
     check_api_key(config.api_key, environ.get("HTTP_AUTHORIZATION"))
     sock = environ.get("gunicorn.socket")
     gone = caller.gone(sock)
-    if is_bulk(environ.get("CONTENT_TYPE")):
+    if is_bulk(environ.get("CONTENT_TYPE")) and answers_lines(environ["PATH_INFO"]):
         parts = loaded()
         told.queue_depth = parts.queue_depth
         return answer_bulk(config, parts, environ, received=received, request_id=told.request_id, gone=gone)
-    check_media_type(environ.get("CONTENT_TYPE"))
+    check_media_type(environ.get("CONTENT_TYPE"), environ["PATH_INFO"])
     sent = read_body(
         environ["wsgi.input"].read,
         content_length=environ.get("CONTENT_LENGTH") or None,

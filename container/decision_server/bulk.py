@@ -17,6 +17,7 @@ from decision_server.errors import Refusal
 from decision_server.request_log import LoggedAnswer
 from decision_server.wire.asked import Asked
 from decision_server.wire.bulk_lines import BadLine, error_line, state_of
+from decision_server.wire.dialects import Dialect
 from decision_server.wire.lines import Line, Lines
 
 WINDOW_LINES, WINDOW_BYTES = 256, 1 << 20  # what is grouped, and held in memory, at a time
@@ -55,7 +56,8 @@ class Tally:
 @dataclass(frozen=True, kw_only=True)
 class Bulk:
     """read: a line → what it asks. answer: by when, on the clock of time.monotonic. deadline: of the whole body, which
-    began body_seconds before; line_seconds: of a line, from its turn on. gone: whether the caller has hung up."""
+    began body_seconds before; line_seconds: of a line, from its turn on. gone: whether the caller has hung up. dialect:
+    of the route, where it has only one."""
 
     read: Callable[[Line], Asked | BadLine]
     answer: Callable[[Asked, float], LoggedAnswer]
@@ -65,6 +67,7 @@ class Bulk:
     gone: Callable[[], bool]
     request_id: str
     tally: Tally
+    dialect: Dialect | None = None
 
     def answers(self, pieces: Pieces, lines: Lines) -> Iterator[bytes]:
         """Raises Refusal where the caller has gone. A body that breaks off ends with an error in place of the rest."""
@@ -75,7 +78,8 @@ class Bulk:
             self.tally.code = refusal.code
             if refusal.code == "caller_gone":
                 raise
-            yield error_line(BadLine(refusal=refusal, dialect=None), self.request_id, self.tally.lines + 1) + b"\n"
+            bad = BadLine(refusal=refusal, dialect=self.dialect)
+            yield error_line(bad, self.request_id, self.tally.lines + 1) + b"\n"
 
     def _windows(self, pieces: Pieces, lines: Lines) -> Iterator[list[Line]]:
         """Full ones while there is more to read, else what is there. Raises Refusal."""

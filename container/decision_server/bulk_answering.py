@@ -20,6 +20,7 @@ from decision_server.request_log import LoggedAnswer
 from decision_server.streamed import Course, StreamedAnswer
 from decision_server.wire.asked import Asked
 from decision_server.wire.bulk_lines import CONTENT_TYPE, read_line
+from decision_server.wire.dialects import ROUTES
 from decision_server.wire.lines import Lines
 from decision_server.wire.model_names import ModelNames
 
@@ -62,6 +63,7 @@ def answer_bulk(
         gone=gone,
         request_id=request_id,
         tally=tally,
+        dialect=ROUTES[environ["PATH_INFO"]],
     )
     MESSAGE.allow_pauses()
     sent = _parts(

@@ -71,9 +71,17 @@ class ChatService:
 
     def _fits(self, chat: Chat, prompt_tokens: int, *, counted: str = "") -> int:
         """The tokens left for the answer. Raises Refusal where they are too few; nothing is ever cut to fit."""
+        if chat.max_tokens is not None and chat.max_tokens >= self._n_ctx:
+            name = chat.max_tokens_field
+            raise Refusal(
+                "context_overflow",
+                f"{name}: {chat.max_tokens} asked; a chat may have {self._n_ctx} tokens, its prompt among them; ask for "
+                "fewer, or serve with a larger DECISION_CHAT_N_CTX",
+                place=(name,),
+            )
         room = self._n_ctx - prompt_tokens
         if room < (chat.max_tokens or 1):
-            asked = "1 token of answer" if chat.max_tokens is None else f"max_tokens {chat.max_tokens}"
+            asked = "1 token of answer" if chat.max_tokens is None else f"{chat.max_tokens_field} {chat.max_tokens}"
             raise Refusal(
                 "context_overflow",
                 f"messages: the prompt has {counted}{prompt_tokens} tokens, and with {asked} more than the "

@@ -21,12 +21,13 @@ class Message:
 
 @dataclass(frozen=True, kw_only=True)
 class Chat:
-    """max_tokens: None for as many as fit. stop: texts at which the answer ends, none of them empty."""
+    """max_tokens: None for as many as fit; max_tokens_field: what the caller calls it. stop: texts at which the answer ends, none of them empty."""
 
     messages: tuple[Message, ...]
     max_tokens: int | None
     stop: tuple[str, ...]
     sampling: Sampling
+    max_tokens_field: str = "max_tokens"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,7 +19,7 @@ from decision_server.admission import Places
 from decision_server.chat_turns import Chat, Turns
 from decision_server.errors import Refusal
 from decision_server.generation import ChatEngine, ChatTask, NoChats, Token
-from decision_server.scoring import NotFinite, Score, ScoringEngine, ScoringStopped, ScoringTask
+from decision_server.scoring import DECODE_TOKENS, NotFinite, Score, ScoringEngine, ScoringStopped, ScoringTask
 from decision_server.work_order import Job, Taken, Work, predicted_costs, take_next, tokens_ahead
 
 _GONE_CHECK_SECONDS = 0.2  # how often a waiting request looks whether its caller is still there
@@ -265,6 +265,7 @@ class Scheduler:
             now = time.monotonic()
             # a question whose caller has left is still in the engine, but no longer among the jobs
             stray = self._running.next_cost if self._running is not None and self._running not in self._jobs else 0
+            stray = min(stray, DECODE_TOKENS)  # it stops after the decode that it is in
             ahead = tokens_ahead(self._jobs, costs, stray)
             rate = self.tokens_per_second
             needed = (ahead + sum(costs)) / rate if ahead and rate else 0.0
@@ -340,12 +341,18 @@ class Ticket:
         self._scheduler._release(self._places)
 
     def score(
-        self, tasks: Sequence[ScoringTask], *, read: Callable[[int, Score], T], gone: Callable[[], bool]
+        self,
+        tasks: Sequence[ScoringTask],
+        *,
+        read: Callable[[int, Score], T],
+        gone: Callable[[], bool],
+        so_far: Callable[[int], tuple[int, int]] | None = None,
     ) -> list[Taken[T]]:
         """What `read` makes of each task's score, in their order; blocks until all are there. Called once.
 
         read: called on this thread with a task's index as soon as its score is there; the score is then let go of.
-        gone: whether the caller has hung up; asked now and then. Raises Refusal (predicted wait too long, deadline,
+        gone: whether the caller has hung up; asked now and then. so_far: by the number of tasks scored, how many of how
+        many questions of the caller's are answered by them; None where each is a task. Raises Refusal (predicted wait too long, deadline,
         draining, engine failed, caller gone), EngineDied, and what `read` raises; no further question of this request
         runs after that, and one that runs is stopped.
         """
@@ -360,9 +367,10 @@ class Ticket:
             if len(results) == len(tasks):
                 return results
             if time.monotonic() >= self._deadline:
+                done, of = so_far(len(results)) if so_far else (len(results), len(tasks))
                 raise Refusal(
                     "deadline_exceeded",
-                    f"the deadline passed with {len(results)} of {len(tasks)} questions scored; "
+                    f"the deadline passed with {done} of {of} questions scored; "
                     "the others are not run; retry later or ask fewer decisions at once",
                 )
             if gone():

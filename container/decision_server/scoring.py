@@ -9,6 +9,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+DECODE_TOKENS = 256  # computed at a time, at most; in between an engine looks whether it shall stop
+
 
 @dataclass(frozen=True, kw_only=True)
 class ScoringTask:
@@ -94,7 +96,7 @@ class ScoringEngine(Protocol):
     def facts(self) -> EngineFacts: ...
 
     def score(self, task: ScoringTask, *, stop: Callable[[], bool]) -> Score:
-        """stop: asked between decodes, so about every 256 tokens. Raises ScoringStopped once it says True, and
+        """stop: asked between decodes, so every DECODE_TOKENS at the latest. Raises ScoringStopped once it says True, and
         NotFinite."""
 
     def close(self) -> None: ...

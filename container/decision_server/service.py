@@ -29,7 +29,7 @@ from decision_server.timings import Scored, batch_timing, timing
 from decision_server.wire.asked import Asked
 from decision_server.wire.json_body import shown
 from decision_server.wire.model_names import ModelNames
-from decision_server.work_list import work_list
+from decision_server.work_list import answered, work_list
 
 LOW_MASS = 0.5  # below it an answer by labels carries a warning (F5)
 _NOT_CALIBRATED = CalibrationUsed(status="none", version=None, temperature=1.0)
@@ -91,11 +91,13 @@ class DecisionService:
         with self._scheduler.admit(deadline=deadline) as ticket:
             asked = [self._prepare(request, index) for index in range(len(request.decisions))]
             baselines = self._kept_baselines(asked)
-            entries = work_list([one.prepared.plan for one in asked], baselines)
+            plans = [one.prepared.plan for one in asked]
+            entries = work_list(plans, baselines)
             taken = ticket.score(
                 [entry.task for entry in entries],
                 read=lambda place, score: reading(score, entries[place].label_token_ids),
                 gone=gone,
+                so_far=lambda done: (answered(plans, entries[done:]), len(plans)),
             )
         scored = [Scored(entry=entry, taken=one) for entry, one in zip(entries, taken, strict=True)]
         self._keep_baselines(scored, baselines)

@@ -29,6 +29,13 @@ class Entry:
         return self.task.tokens[: max(self.task.shared_lengths, default=0)]
 
 
+def answered(plans: Sequence[Plan], left: Sequence[Entry]) -> int:
+    """How many of the plans are scored whole, baselines too, while these entries are left."""
+    owners = {entry.owner for entry in left if entry.place is not None}
+    baselines = {entry.task for entry in left if entry.place is None}
+    return sum(owner not in owners and plan.baseline not in baselines for owner, plan in enumerate(plans))
+
+
 def work_list(plans: Sequence[Plan], known: Container[ScoringTask]) -> list[Entry]:
     """The tasks of all plans in the order to score them. known: baselines that need not be scored again."""
     entries = [

@@ -79,6 +79,26 @@ def test_lines_of_a_route_with_one_dialect_speak_it(server: Server) -> None:
     assert (found[1]["x_line"], found[1]["detail"][0]["type"]) == (2, "missing_field")
 
 
+def test_a_line_that_cannot_be_read_has_the_error_shape_that_its_route_has(server: Server) -> None:
+    long = system_one("x" * 20_001)
+    _, theirs = send(server, [b"no JSON", b"[]", long, system_one("s")], "/v1/systemone")
+    assert [one["detail"][0]["type"] for one in theirs[:2]] == ["not_json", "wrong_type"]
+    assert theirs[2]["detail"]["error_type"] == "body_too_large"
+    assert [one["x_line"] for one in theirs[:3]] == [1, 2, 3]
+    assert "answers" in theirs[3]
+    _, ours = send(server, [b"no JSON"], "/v1/decisions")
+    assert (ours[0]["code"], ours[0]["line"]) == ("not_json", 1)
+
+
+def test_lines_on_the_route_of_chats_are_refused_before_any_is_read(server: Server) -> None:
+    reply, found = send(server, [b"no JSON"], "/v1/chat/completions")
+    assert (reply.status, found) == (415, [])
+    error = reply.json["error"]
+    assert error["code"] == "unsupported_media_type"
+    assert "application/jsonlines" in error["message"]
+    assert "chats are not answered in bulk" in error["message"]
+
+
 def test_answers_come_while_the_body_is_still_being_sent(server: Server) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
     try:

@@ -20,6 +20,7 @@ from decision_server.request_body import BodyDeadline
 from decision_server.request_log import LoggedAnswer
 from decision_server.wire.asked import Asked
 from decision_server.wire.bulk_lines import is_bulk, read_line
+from decision_server.wire.dialects import Dialect
 from decision_server.wire.lines import Line, Lines
 from tests.serving.server import decision
 from tests.serving.wire import NAMES
@@ -304,3 +305,9 @@ def test_answers_wait_while_the_caller_takes_none_and_come_in_order() -> None:
     rest = b"".join(out.pieces(everything=True))
     assert first + rest == b"a" * 300_000 + b"b"
     out.close()
+
+
+def test_a_body_that_breaks_off_is_told_in_the_shape_of_its_route() -> None:
+    broken = Refusal("body_incomplete", "the connection ended before the body did; send it again")
+    told = answered(bulk(Answers(), dialect=Dialect.SYSTEM_ONE), [b"{", broken])
+    assert (told[-1]["detail"]["error_type"], told[-1]["x_line"]) == ("body_incomplete", 1)

@@ -61,3 +61,13 @@ def test_what_may_fit_is_tokenised_and_answered() -> None:
     prompts = FourBytesAToken()
     assert ask(prompts, "x" * 360, max_tokens=10)[-1].said_tokens == 10
     assert prompts.counted == 1
+
+
+def test_more_tokens_than_a_chat_may_have_are_refused_by_the_field_that_asks_for_them() -> None:
+    prompts = FourBytesAToken()
+    for most in (100, 5000):
+        with pytest.raises(Refusal) as refused:
+            ask(prompts, "x", max_tokens=most)
+        assert (refused.value.code, refused.value.field) == ("context_overflow", "max_tokens")
+        assert f"max_tokens: {most} asked; a chat may have 100 tokens" in refused.value.message
+    assert prompts.counted == 0

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from decision_server.errors import Refusal
 from decision_server.model_errors import EngineFailure
 from decision_server.scheduler import EngineDied, Scheduler
-from decision_server.scoring import Score, ScoringTask
+from decision_server.scoring import DECODE_TOKENS, Score, ScoringTask
 from decision_server.work_order import Taken
 from tests.serving.fake_engine import FakeEngine
 
@@ -233,6 +233,37 @@ def test_a_request_that_is_alone_is_tried_however_long_it_may_take() -> None:
     with running(engine) as scheduler:
         ask(scheduler, [task()])
         assert len(ask(scheduler, [task(tokens=500)], seconds=10)) == 1
+
+
+def test_a_question_whose_caller_has_left_counts_as_the_one_decode_after_which_it_stops() -> None:
+    gate = Gate()
+    gate.open.set()
+    with running(FakeEngine(gate, seconds_a_token=1.0)) as scheduler, ThreadPoolExecutor(1) as callers:
+        ask(scheduler, [task()])  # measured: one token a second
+        gate.open.clear()
+        assert gate.entered.acquire(timeout=10)
+        with pytest.raises(Refusal, match="0 of 1 questions"):
+            ask(scheduler, [task(tokens=80_000)], seconds=0.2)
+        with pytest.raises(Refusal) as caught:
+            ask(scheduler, [task()], seconds=DECODE_TOKENS)
+        small = callers.submit(ask, scheduler, [task()], DECODE_TOKENS + 60)
+        eventually(lambda: len(scheduler._jobs) == 1)
+        gate.open.set()
+        assert len(small.result(10)) == 1
+    assert caught.value.code == "wait_too_long"
+    assert f"about {DECODE_TOKENS + 3}.0 s" in caught.value.message
+
+
+def test_a_deadline_is_told_in_questions_of_the_caller_where_one_takes_several_tasks() -> None:
+    gate = Gate()
+    engine = FakeEngine(lambda task: None if len(engine.scored) < 4 else gate(task))
+    with running(engine) as scheduler:
+        with (
+            scheduler.admit(deadline=time.monotonic() + 0.3) as ticket,
+            pytest.raises(Refusal, match=r"with 1 of 4 questions scored"),
+        ):
+            ticket.score([task()] * 8, read=lambda place, score: 0, gone=HERE, so_far=lambda done: (done // 2, 4))
+        gate.open.set()
 
 
 def test_draining_refuses_new_requests_and_serves_admitted_ones() -> None:

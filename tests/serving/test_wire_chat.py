@@ -107,3 +107,23 @@ def test_what_is_not_served_is_refused_by_name(fields: dict[str, Any], code: str
     with pytest.raises(Refusal) as caught:
         asked(**fields)
     assert (caught.value.code, caught.value.field) == (code, field)
+
+
+@pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens"])
+def test_the_limit_of_tokens_keeps_the_name_by_which_it_was_asked(name: str) -> None:
+    chat = asked(**{name: 7}).chat
+    assert (chat.max_tokens, chat.max_tokens_field) == (7, name)
+
+
+@pytest.mark.parametrize(
+    ("fields", "allowed"),
+    [
+        ({"max_tokens": 0}, "1 to 9223372036854775807 allowed"),
+        ({"seed": 2**63}, "-9223372036854775808 to 9223372036854775807 allowed"),
+        ({"top_p": 1.5}, "0 to 1 allowed"),
+    ],
+)
+def test_a_limit_is_told_with_all_its_digits(fields: dict[str, Any], allowed: str) -> None:
+    with pytest.raises(Refusal) as refused:
+        asked(**fields)
+    assert refused.value.message.endswith(allowed)

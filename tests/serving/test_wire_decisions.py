@@ -210,13 +210,13 @@ def test_whatever_stands_in_a_decision_is_read_or_refused_by_place(value: object
     ],
 )
 def test_json_types_in_any_spelling_octet_streams_and_no_type_are_read(media_type: str | None) -> None:
-    check_media_type(media_type)
+    check_media_type(media_type, "/invocations")
 
 
 @pytest.mark.parametrize("media_type", ["text/plain", "application/xml", "text/csv", "multipart/form-data; boundary=x"])
 def test_other_media_types_are_refused_by_name(media_type: str) -> None:
     with pytest.raises(Refusal) as caught:
-        check_media_type(media_type)
+        check_media_type(media_type, "/invocations")
     assert caught.value.status == 415
     assert media_type.split(";")[0] in caught.value.message
 

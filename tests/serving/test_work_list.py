@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decision_server.plans import Letters, Likelihood, Plan, RotatedLetters
 from decision_server.scoring import ScoringTask
-from decision_server.work_list import work_list
+from decision_server.work_list import answered, work_list
 
 
 def task(*tokens: int, shared: int = 1) -> ScoringTask:
@@ -37,3 +37,15 @@ def test_a_baseline_is_scored_once_a_request_for_the_first_that_needs_it_and_not
     scored = [(entry.owner, entry.task) for entry in work_list(plans, ()) if entry.place is None]
     assert scored == [(0, shared), (2, other)]
     assert [entry.task for entry in work_list(plans, {shared}) if entry.place is None] == [other]
+
+
+def test_a_plan_is_answered_once_all_its_tasks_and_its_baseline_are_scored() -> None:
+    shared = task(8, 1)
+    plans: list[Plan] = [
+        likelihood(task(1, 5), shared),
+        likelihood(task(1, 6), shared),
+        RotatedLetters(tasks=(task(2, 6), task(2, 7)), orders=((0, 1), (1, 0)), label_token_ids=(1, 2)),
+    ]
+    entries = work_list(plans, ())
+    assert [entry.task.tokens for entry in entries] == [(1, 5), (1, 6), (2, 6), (2, 7), (8, 1)]
+    assert [answered(plans, entries[done:]) for done in range(6)] == [0, 0, 0, 0, 1, 3]

@@ -17,9 +17,9 @@ from typing import Protocol
 
 import numpy as np
 
-from decision_server.scoring import ScoringTask
+from decision_server.scoring import DECODE_TOKENS, ScoringTask
 
-CHUNK = 256  # rows of a decode, at most
+CHUNK = DECODE_TOKENS  # rows of a decode, at most
 # Fewer tokens than this are as well computed again: a decode of few rows costs almost as much as one of these many.
 LEAST_WORTH = 16
 # Where a prompt could go on uncut, a stop costs a decode of its own, 25 ms on a model that takes 1.4 ms a token.

@@ -10,7 +10,7 @@ from decision_server.decisions import JsonValue
 from decision_server.errors import Refusal
 from decision_server.wire.asked import Asked
 from decision_server.wire.chat_bodies import ChatRequest
-from decision_server.wire.dialects import Dialect, dialect_of
+from decision_server.wire.dialects import ROUTES, Dialect, dialect_of
 from decision_server.wire.error_bodies import error_body
 from decision_server.wire.json_body import parse
 from decision_server.wire.lines import Line
@@ -36,7 +36,7 @@ def is_bulk(content_type: str | None) -> bool:
 
 def read_line(line: Line, *, route: str, max_bytes: int, max_decisions: int, names: ModelNames) -> Asked | BadLine:
     """A body of any dialect of decisions, or what a body has in `decision`."""
-    dialect: Dialect | None = None
+    dialect = ROUTES[route]
     try:
         if line.content is None:
             raise Refusal("body_too_large", f"the line has {line.size} bytes; at most {max_bytes} allowed in one")

@@ -85,12 +85,14 @@ def read(body: Mapping[str, JsonValue], names: ModelNames) -> ChatRequest:
     if "model" in given:
         names.check(given["model"], ("model",))
     stream = as_flag(given.get("stream", False), ("stream",))
+    max_tokens, field = _max_tokens(given)
     return ChatRequest(
         chat=Chat(
             messages=_messages(given["messages"]),
-            max_tokens=_max_tokens(given),
+            max_tokens=max_tokens,
             stop=_stop(given.get("stop", [])),
             sampling=_sampling(given),
+            max_tokens_field=field,
         ),
         stream=stream,
         include_usage=_include_usage(given, stream=stream),
@@ -138,7 +140,8 @@ def _part(value: JsonValue, place: Place) -> str:
     return as_string(given["text"], (*place, "text"))
 
 
-def _max_tokens(given: Mapping[str, JsonValue]) -> int | None:
+def _max_tokens(given: Mapping[str, JsonValue]) -> tuple[int | None, str]:
+    """And the name by which it was asked."""
     asked = {
         name: as_whole(given[name], (name,), least=1, most=_LARGEST)
         for name in ("max_completion_tokens", "max_tokens")
@@ -150,7 +153,8 @@ def _max_tokens(given: Mapping[str, JsonValue]) -> int | None:
             f"max_tokens: {asked['max_tokens']} and max_completion_tokens: {asked['max_completion_tokens']}; send one",
             place=("max_tokens",),
         )
-    return next(iter(asked.values()), None)
+    name = next(iter(asked), "max_tokens")
+    return asked.get(name), name
 
 
 def _stop(value: JsonValue) -> tuple[str, ...]:

@@ -36,17 +36,20 @@ _NEEDED = (
 _JSON_LIKE = frozenset({"application/json", "text/json", "application/octet-stream"})
 
 
-def check_media_type(content_type: str | None) -> None:
+def answers_lines(route: str) -> bool:
+    """Whether a body in JSON lines may come to it: chats are not answered in bulk."""
+    return ROUTES[route] is not Dialect.CHAT
+
+
+def check_media_type(content_type: str | None, route: str) -> None:
     """Passes JSON types, whatever their case and parameters, octet streams and no type at all. Raises Refusal (415)."""
     media_type = (content_type or "").split(";")[0].strip().lower()
     if not media_type or media_type in _JSON_LIKE:
         return
     if media_type.startswith("application/") and media_type.endswith("+json"):
         return
-    raise Refusal(
-        "unsupported_media_type",
-        f"Content-Type: {media_type[:100]!r}; send application/json, or application/jsonlines in bulk",
-    )
+    lines = ", or application/jsonlines in bulk" if answers_lines(route) else "; chats are not answered in bulk"
+    raise Refusal("unsupported_media_type", f"Content-Type: {media_type[:100]!r}; send application/json{lines}")
 
 
 def dialect_of(value: JsonValue, route: str) -> tuple[Dialect, Mapping[str, JsonValue]]:

@@ -42,8 +42,15 @@ def as_flag(value: JsonValue, place: Place) -> bool:
 
 def _within(value: float, place: Place, least: float, most: float) -> float:
     if not least <= value <= most:
-        raise Refusal("bad_value", f"{spelled(place)}: {shown(value)}; {least:g} to {most:g} allowed", place=place)
+        raise Refusal(
+            "bad_value", f"{spelled(place)}: {shown(value)}; {_plain(least)} to {_plain(most)} allowed", place=place
+        )
     return value
+
+
+def _plain(limit: float) -> str:
+    """A whole number with all its digits: rounded, it would be another limit."""
+    return str(limit) if isinstance(limit, int) else f"{limit:g}"
 
 
 def _wrong_type(place: Place, value: JsonValue, wanted: str) -> Refusal:
