@@ -1,4 +1,4 @@
-"""What a chat costs those who decide meanwhile: `python -m benchmarks.chat_beside MODEL [--rounds N]`.
+"""What a chat costs those who decide meanwhile: `python -m benchmarks.chat_beside MODEL [--rounds N] [--output FILE]`.
 
 One server, one caller of decisions; in every round some decisions alone and as many while one chat is being written, in
 drawn order, so that what the machine does meets both alike. Told as a ratio, beside the time of one token of the chat,
@@ -14,14 +14,15 @@ import random
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from statistics import median, quantiles
+from typing import Any
 
-from benchmarks import texts
+from benchmarks import machine, texts
 from benchmarks.processes import Caller, OwnServer
 
 _DECISIONS = 8  # in each half of a round
@@ -30,6 +31,12 @@ _CHAT = {
     "messages": [{"role": "user", "content": "Write a long story about a lamp."}],
     "max_tokens": 1500,
     "stream": True,
+}
+
+
+_READ: dict[str, Callable[[list[float]], float]] = {
+    "p50": median,
+    "p95": lambda values: quantiles(values, n=20)[-1],
 }
 
 
@@ -42,19 +49,32 @@ class Found:
     tokens: int = 0
     token_seconds: list[float] = field(default_factory=list)
 
-    def table(self) -> str:
-        rows = [("p50", median), ("p95", lambda values: quantiles(values, n=20)[-1])]
-        lines = ["| decision | alone, ms | beside a chat, ms | ratio | longer by, ms |", "|---|---|---|---|---|"]
-        for name, read in rows:
+    def report(self) -> dict[str, Any]:
+        """Milliseconds, and ratios of them."""
+        rows = {}
+        for name, read in _READ.items():
             alone, beside = read(self.alone), read(self.beside)
+            rows[name] = {
+                "alone_ms": alone * 1e3,
+                "beside_ms": beside * 1e3,
+                "ratio": beside / alone,
+                "longer_by_ms": (beside - alone) * 1e3,
+            }
+        counts = {"alone": len(self.alone), "beside": len(self.beside), "chat_tokens": self.tokens}
+        return {"decision": rows, "token_p50_ms": median(self.token_seconds) * 1e3, "counts": counts}
+
+    def table(self) -> str:
+        found = self.report()
+        lines = ["| decision | alone, ms | beside a chat, ms | ratio | longer by, ms |", "|---|---|---|---|---|"]
+        for name, row in found["decision"].items():
             cells = [
-                f"{alone * 1e3:.1f}",
-                f"{beside * 1e3:.1f}",
-                f"{beside / alone:.2f}",
-                f"{(beside - alone) * 1e3:.1f}",
+                f"{row['alone_ms']:.1f}",
+                f"{row['beside_ms']:.1f}",
+                f"{row['ratio']:.2f}",
+                f"{row['longer_by_ms']:.1f}",
             ]
             lines.append(f"| {name} | {' | '.join(cells)} |")
-        step = median(self.token_seconds) * 1e3
+        step = found["token_p50_ms"]
         return "\n".join([*lines, "", f"One token of the chat, nothing beside it: {step:.1f} ms (p50)."])
 
 
@@ -134,9 +154,18 @@ def _parts(port: int, body: object) -> Iterator[bytes]:
         connection.close()
 
 
-if __name__ == "__main__":
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.chat_beside", description=__doc__.splitlines()[0])
     parser.add_argument("model", type=Path, help="a .gguf file or a model folder")
     parser.add_argument("--rounds", type=int, default=10)
-    given = parser.parse_args()
-    print(measure(given.model, rounds=given.rounds).table())
+    parser.add_argument("--output", type=Path, help="a file for the result, as JSON")
+    given = parser.parse_args(arguments)
+    found = measure(given.model, rounds=given.rounds)
+    print(found.table())
+    if given.output is not None:
+        told = {"model": given.model.name, "rounds": given.rounds, **found.report(), "machine": machine.facts()}
+        given.output.write_text(json.dumps(told, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

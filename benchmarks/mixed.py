@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from benchmarks import machine
 from benchmarks.mixed_requests import Asked, mixed, told
 from tests.fixtures.tiny_gguf import write_tiny_llama
 from tests.serving.server import SERVE, Server
@@ -59,12 +60,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--count", type=int, default=500)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--model", type=Path, help="a .gguf (default: a tiny one with random weights)")
+    parser.add_argument("--output", type=Path, help="a file for the result, as JSON")
     given = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("mixed: ended by SIGTERM; its servers are stopped"))
     with tempfile.TemporaryDirectory(prefix="mixed-") as folder:
         model = given.model or write_tiny_llama(Path(folder) / "tiny.gguf")
         report = compare(model, Path(folder), count=given.count, seed=given.seed, settings={})
+    report |= {"model": model.name, "machine": machine.facts()}
     print(json.dumps(report))
+    if given.output is not None:
+        given.output.write_text(json.dumps(report, indent=2) + "\n")
     return 1 if report["different"] or report["not_answered"] else 0
 
 

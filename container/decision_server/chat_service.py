@@ -75,8 +75,8 @@ class ChatService:
             name = chat.max_tokens_field
             raise Refusal(
                 "context_overflow",
-                f"{name}: {chat.max_tokens} asked; a chat may have {self._n_ctx} tokens, its prompt among them; ask for "
-                "fewer, or serve with a larger DECISION_CHAT_N_CTX",
+                f"{name}: {chat.max_tokens} asked; a chat may have {self._n_ctx} tokens, its prompt among them; ask "
+                "for fewer, or serve with a larger DECISION_CHAT_N_CTX",
                 place=(name,),
             )
         room = self._n_ctx - prompt_tokens

@@ -21,7 +21,8 @@ class Message:
 
 @dataclass(frozen=True, kw_only=True)
 class Chat:
-    """max_tokens: None for as many as fit; max_tokens_field: what the caller calls it. stop: texts at which the answer ends, none of them empty."""
+    """max_tokens: None for as many as fit; max_tokens_field: what the caller calls it. stop: texts at which the answer
+    ends, none of them empty."""
 
     messages: tuple[Message, ...]
     max_tokens: int | None

@@ -351,10 +351,11 @@ class Ticket:
         """What `read` makes of each task's score, in their order; blocks until all are there. Called once.
 
         read: called on this thread with a task's index as soon as its score is there; the score is then let go of.
-        gone: whether the caller has hung up; asked now and then. so_far: by the number of tasks scored, how many of how
-        many questions of the caller's are answered by them; None where each is a task. Raises Refusal (predicted wait too long, deadline,
-        draining, engine failed, caller gone), EngineDied, and what `read` raises; no further question of this request
-        runs after that, and one that runs is stopped.
+        gone: whether the caller has hung up; asked now and then.
+        so_far: by the number of tasks scored, how many of how many questions of the caller's are answered by them; None
+        where each task is a question.
+        Raises Refusal (predicted wait too long, deadline, draining, engine failed, caller gone), EngineDied, and what
+        `read` raises; no further question of this request runs after that, and one that runs is stopped.
         """
         self._work, news = self._scheduler._submit(tasks, self._deadline)
         job = self._work

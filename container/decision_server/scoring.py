@@ -96,7 +96,7 @@ class ScoringEngine(Protocol):
     def facts(self) -> EngineFacts: ...
 
     def score(self, task: ScoringTask, *, stop: Callable[[], bool]) -> Score:
-        """stop: asked between decodes, so every DECODE_TOKENS at the latest. Raises ScoringStopped once it says True, and
-        NotFinite."""
+        """stop: asked between decodes, so every DECODE_TOKENS at the latest. Raises ScoringStopped once it says True,
+        and NotFinite."""
 
     def close(self) -> None: ...

@@ -47,7 +47,9 @@ def test_schemathesis_finds_nothing(server: Server, tmp_path: Path) -> None:
     content = document(server)
     paths = content["paths"]
     again = paths.pop("/v1/decisions")["post"] | {"summary": ""}  # half of the time, for nothing new
-    assert again == paths["/invocations"]["post"] | {"summary": ""}
+    assert again == {key: told for key, told in paths["/invocations"]["post"].items() if key != "parameters"} | {
+        "summary": ""
+    }
     (tmp_path / "openapi.json").write_text(json.dumps(content))
     told = subprocess.run(
         [
@@ -85,6 +87,20 @@ def test_every_route_that_answers_lines_says_so(server: Server) -> None:
     for path in routes:
         reply = server.request("POST", path, json.dumps(asked).encode(), {"Content-Type": lines})
         assert (reply.status, reply.headers["Content-Type"], next(iter(reply.json))) == (200, lines, "model")
+
+
+def test_the_header_that_names_a_route_is_described_where_it_is_read(server: Server) -> None:
+    paths = document(server)["paths"]
+    told = {path: each["parameters"] for path, each in _posts(paths) if "parameters" in each}
+    assert list(told) == ["/invocations"]
+    (header,) = told["/invocations"]
+    assert (header["in"], header["schema"]) == ("header", {"type": "string"})
+    models = server.request("POST", "/invocations", b"{}", {header["name"]: "route=/v1/models"})
+    assert (models.status, models.json["object"]) == (200, "list")
+
+
+def _posts(paths: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    return [(path, told["post"]) for path, told in paths.items() if "post" in told]
 
 
 def test_it_says_the_names_and_limits_of_this_server(server: Server) -> None:

@@ -26,6 +26,13 @@ _ALL_ANSWERS = [*_RESULTS, "SystemOneResponse", "OpenAIDecision", "ChatCompletio
 _EVENTS: Content = {"text/event-stream": {"schema": named("ChatEvent")}}
 _BULK: Content = {LINES: {"schema": {"type": "string", "description": "A body, or a bare decision, a line."}}}
 _BULK_ANSWERS: Content = {LINES: {"schema": {"type": "string", "description": "An answer or an error for each line."}}}
+_ATTRIBUTES: Schema = {
+    "name": "X-Amzn-SageMaker-Custom-Attributes",
+    "in": "header",
+    "description": "InvokeEndpoint's CustomAttributes, separated by commas. `route=/v1/systemone`, or another path of "
+    "this document, names the route that is meant; other attributes pass unread.",
+    "schema": {"type": "string"},
+}
 _ANY_ERROR = ["Error", "SystemOneError", "OpenAIError"]
 
 
@@ -59,7 +66,7 @@ def _paths() -> Schema:
     every = partial(_asked, _ALL, _ALL_ANSWERS, _ANY_ERROR, other_bodies=_BULK, other_answers=_EVENTS | _BULK_ANSWERS)
     health = an_object({"status": one_of(["ok", "loading", "draining", "failed"])})
     return {
-        "/invocations": every("Every dialect, told apart by its keys"),
+        "/invocations": _with_header(every("Every dialect, told apart by its keys"), _ATTRIBUTES),
         "/v1/decisions": every("The same outside SageMaker"),
         "/v1/systemone": _asked(
             ["SystemOneRequest"],
@@ -99,6 +106,10 @@ def _asked(
             "responses": {"200": good, **_errors(errors)},
         }
     }
+
+
+def _with_header(path: Schema, header: Schema) -> Schema:
+    return {method: {**told, "parameters": [header]} for method, told in path.items()}
 
 
 def _read(summary: str, responses: Schema, *, open_: bool = False) -> Schema:
