@@ -56,7 +56,8 @@ class Gateway:
             status = answer.status if isinstance(answer, Whole) else 200
             if request.route != "/ping":
                 seconds = time.monotonic() - started
-                self._say(f"{request.method} {request.route[:60]!r} {status} after {seconds:.3f} s, {tries} tries")
+                asked = "1 try" if tries == 1 else f"{tries} tries"
+                self._say(f"{request.method} {request.route[:60]!r} {status} after {seconds:.3f} s, {asked}")
             return _Body(_sent(answer, start_response), self._in_flight.leave)
         except BaseException:
             self._in_flight.leave()
@@ -72,7 +73,7 @@ class Gateway:
         except Failure as failure:
             if failure.status >= 500 or failure.code in ("aws_credentials", "access_denied", "endpoint_not_found"):
                 self._say(failure.message)
-            return as_answer(failure, request), 0
+            return as_answer(failure, request), failure.asked
         except Exception:  # noqa: BLE001 - the border: any fault is logged with its trace, and the client gets JSON
             _log.exception("a request failed")
             internal = Failure("internal", "the gateway failed on this request; its standard error says how")

@@ -13,12 +13,14 @@ from client.gateway.app import Gateway
 from client.gateway.content_encoding import Decoding
 from client.gateway.in_flight import InFlight
 from client.gateway.server import THREADS, Server
-from client.transport.arguments import add_deadline
+from client.transport.arguments import add_deadline, port
 from client.transport.exchange import Request, Upstream, Whole, json_object
 from client.transport.failures import Failure
 from client.transport.targets import SageMakerTarget, UrlTarget, opened, silent
 
-LOOPBACK = ("127.0.0.1", "::1")
+LOOPBACK = {"127.0.0.1": "127.0.0.1", "::1": "::1", "localhost": "127.0.0.1"}  # a name could be made another address
+MAX_MESSAGE_BYTES = 64 * 1024 * 1024  # past what any endpoint takes; up to it the answer says what the endpoint takes
+MAX_PLAIN_BYTES = 1024 * 1024 * 1024  # the most that a server's DECISION_BULK_MAX_BYTES may be; below it is its to say
 FIRST_LOOK_SECONDS = 10.0
 Say = Callable[[str], None]
 
@@ -39,8 +41,10 @@ def run(options: argparse.Namespace, say: Say) -> int:
     )
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopped.set())
-    server = Server(gateway, host=options.host, port=options.port)
-    host = f"[{options.host}]" if ":" in options.host else options.host
+    address = LOOPBACK.get(options.host, options.host)
+    most = MAX_MESSAGE_BYTES if options.url is None else MAX_PLAIN_BYTES
+    server = Server(gateway, host=address, port=options.port, max_body_bytes=most, say=say)
+    host = f"[{address}]" if ":" in address else address
     print(json.dumps({"event": "ready", "url": f"http://{host}:{server.port}", "to": upstream.name}), flush=True)
     stopped.wait()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -91,7 +95,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     target.add_argument("--url", help="of a plain server instead, such as http://127.0.0.1:8080; nothing is signed")
     one.add_argument("--host", default="127.0.0.1", help="(default: 127.0.0.1)")
     one.add_argument("--any-host", action="store_true", help="allow a --host that others can reach")
-    one.add_argument("--port", type=int, default=8080, help="0 takes a free one (default: 8080)")
+    one.add_argument("--port", type=port, default=8080, help="0 takes a free one (default: 8080)")
     add_deadline(one, default=60.0, of="a request, all tries together")
     one.add_argument("--region", help="(default: as every AWS tool finds it)")
     one.set_defaults(run=run)

@@ -6,40 +6,51 @@ import logging
 import socket
 import threading
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import waitress.server
 
 from client.errors import Refused
 from client.gateway.in_flight import InFlight
+from client.gateway.refusals import channel_for
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
 THREADS = 32
-MAX_MESSAGE_BYTES = 64 * 1024 * 1024  # past what any endpoint takes; up to it the answer says what the endpoint takes
 _FLUSH_SECONDS = 5.0
 
 
 class Server:
     """Listens from construction on. Raises Refused where it cannot."""
 
-    def __init__(self, application: WSGIApplication, *, host: str, port: int) -> None:
+    def __init__(
+        self,
+        application: WSGIApplication,
+        *,
+        host: str,
+        port: int,
+        max_body_bytes: int,
+        say: Callable[[str], None],
+    ) -> None:
         # a request that waits for a thread is none to warn of
         logging.getLogger("waitress.queue").setLevel(logging.ERROR)
         try:
             family = socket.AF_INET6 if ":" in host else socket.AF_INET
             listening = socket.create_server((host, port), family=family)
-            self._server: Any = waitress.server.create_server(
+            server: Any = waitress.server.create_server(
                 application,
                 sockets=[listening],
                 threads=THREADS,
                 ident="decision-gateway",
-                max_request_body_size=MAX_MESSAGE_BYTES,
+                max_request_body_size=max_body_bytes + 1,  # waitress refuses from it on
                 channel_request_lookahead=1,  # or a caller that hangs up would not be noticed
             )
-        except (OSError, ValueError) as error:
+            server.channel_class = channel_for(say, max_body_bytes)
+        except (OSError, OverflowError, ValueError) as error:
             raise Refused(f"--host {host} --port {port}: cannot listen there: {error}") from error
+        self._server = server
         self.port = int(listening.getsockname()[1])
         self._loop = threading.Thread(target=self._server.run, name="gateway", daemon=True)
         self._loop.start()

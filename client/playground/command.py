@@ -86,6 +86,6 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         metavar="PATH",
         help="with --url or --endpoint-name: the GGUF or model folder that is served there, to show prompts and tokens",
     )
-    one.add_argument("--port", type=int, default=8090, help="0 takes a free one (default: 8090)")
+    one.add_argument("--port", type=arguments.port, default=8090, help="0 takes a free one (default: 8090)")
     one.add_argument("--open", action="store_true", help="open the page in the browser")
     one.set_defaults(run=run)

@@ -9,6 +9,7 @@ import os
 from client.errors import Refused
 from client.transport.targets import LocalTarget, SageMakerTarget, Target, UrlTarget, checked_url
 
+_MAX_PORT = 65535
 _BESIDE = {"region": "endpoint_name", "api_key_env": "url", "setting": "model"}
 
 
@@ -61,6 +62,15 @@ def seconds(text: str) -> float:
     if not (math.isfinite(value) and 1 <= value <= 3600):
         raise argparse.ArgumentTypeError(f"{text!r}: a number from 1 to 3600 is needed")
     return value
+
+
+def port(text: str) -> int:
+    """As argparse wants a type. Raises ArgumentTypeError."""
+    if not (text.isascii() and text.isdecimal() and int(text) <= _MAX_PORT):
+        raise argparse.ArgumentTypeError(
+            f"{text[:20]!r}: a whole number from 0, for a free one, to {_MAX_PORT} is needed"
+        )
+    return int(text)
 
 
 def api_key(variable: str | None) -> str | None:

@@ -14,6 +14,7 @@ class Kind(NamedTuple):
 
 KINDS = {
     # the request
+    "malformed_http": Kind(400, 1),
     "bad_encoding": Kind(400, 1),
     "repeated_route": Kind(400, 1),
     "refused_by_sagemaker": Kind(400, 1),
@@ -21,6 +22,8 @@ KINDS = {
     "method_not_allowed": Kind(405, 1),
     "body_too_large": Kind(413, 1),
     "unsupported_media_type": Kind(415, 1),
+    "headers_too_large": Kind(431, 1),
+    "unsupported_transfer_encoding": Kind(501, 1),
     # the way to the endpoint; 4xx where only a person can help, so that clients do not ask again
     "aws_credentials": Kind(403, 1),
     "access_denied": Kind(403, 1),
@@ -42,12 +45,13 @@ KINDS = {
 
 
 class Failure(Exception):
-    """No answer of the server. code: a key of KINDS. The text is what a client reads."""
+    """No answer of the server. code: a key of KINDS. The text is what a client reads. asked: how often was tried."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
         self.code, self.message = code, message
         self.status, self.tries = KINDS[code]
+        self.asked = 0
 
 
 class StreamCut(Failure):

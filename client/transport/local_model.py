@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -33,7 +34,7 @@ class LocalServer:
         self, model: str, settings: Sequence[tuple[str, str]], *, connections: int, say: Callable[[str], None]
     ) -> None:
         environment = _environment(model, settings)
-        self._model = model
+        self._model, self._say = model, say
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `_stop`
         self._process = subprocess.Popen(
             [sys.executable, guarded.__file__, sys.executable, str(SERVE)],
@@ -107,7 +108,7 @@ class LocalServer:
         return not self._log.closed
 
     def _reason(self) -> str:
-        self._process.wait(STOP_SECONDS)
+        self._wait_for_end()
         self._log.seek(0)
         return reason(self._log.read().decode("utf-8", "replace"))
 
@@ -115,11 +116,20 @@ class LocalServer:
         if self._process.stdin:
             self._process.stdin.close()
         try:
-            self._process.wait(STOP_SECONDS)
+            self._wait_for_end()
         finally:
             if self._process.stdout:
                 self._process.stdout.close()
             self._log.close()
+
+    def _wait_for_end(self) -> None:
+        """It ends by itself, or is ended with all that it started: its session's processes are one group."""
+        try:
+            self._process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._say(f"warning: {self._model}: its server did not end within {STOP_SECONDS:g} s and is killed")
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
 
 
 def reason(log: str) -> str:

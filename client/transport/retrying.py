@@ -35,18 +35,19 @@ def answered(
     while True:
         left = deadline - clock.now()
         if left <= 0:
-            raise Failure("deadline_exceeded", f"the deadline came before the request could be sent to {upstream.name}")
+            late = f"the deadline came before the request could be sent to {upstream.name}"
+            return _told(Failure("deadline_exceeded", late), tries), tries
         tries += 1
         outcome = _asked(upstream, request, left)
         if isinstance(outcome, Streamed) or not _may_change(outcome, tries):
-            return _told(outcome), tries
+            return _told(outcome, tries), tries
         least = retry_after(outcome)
         pause = least + clock.jitter(min(CAP_SECONDS, FIRST_SECONDS * 2 ** (tries - 1)))
         if gone() or clock.now() + pause >= deadline:
-            return _told(_given_up(outcome, least)), tries
+            return _told(_given_up(outcome, least), tries), tries
         clock.sleep(pause)
         if gone():
-            return _told(_given_up(outcome, least)), tries
+            return _told(_given_up(outcome, least), tries), tries
 
 
 def retry_after(outcome: Whole | Failure) -> float:
@@ -75,8 +76,9 @@ def _may_change(outcome: Whole | Failure, tries: int) -> bool:
     return outcome.status in _AGAIN and json_object(outcome.body).get("retryable") is not False
 
 
-def _told(outcome: Answer | Failure) -> Answer:
+def _told(outcome: Answer | Failure, tries: int) -> Answer:
     if isinstance(outcome, Failure):
+        outcome.asked = tries
         raise outcome
     return outcome
 

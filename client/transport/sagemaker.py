@@ -31,11 +31,12 @@ from client.aws import code_of
 from client.errors import Refused
 from client.transport.exchange import JSON, Answer, Request, Streamed, Whole
 from client.transport.failures import Failure, StreamCut
+from client.transport.one_route import attributes_with_route
+from client.transport.time_limits import CONNECT_SECONDS, NotSent, ends_in, limit_uploads_of_botocore, spelled
 
 MAX_BODY_BYTES = 25 * 1024 * 1024
-CONNECT_SECONDS = 5.0
 LEAST_BOTOCORE = (1, 44)
-CUSTOM = "x-amzn-sagemaker-custom-attributes"
+_KNOWN_BOTO3 = "1.44.8"
 LIMITS = "InvokeEndpoint takes and gives 25 MB (older endpoints 6 MB); ask less at once, or use `python -m client bulk`"
 _CREDENTIALS = (NoCredentialsError, PartialCredentialsError, TokenRetrievalError, UnauthorizedSSOTokenError)
 _NOT_VALID = frozenset({"UnrecognizedClientException", "InvalidClientTokenId", "InvalidSignatureException"})
@@ -46,17 +47,25 @@ _PASSING = frozenset({"ServiceUnavailable", "ModelNotReadyException", "InternalF
 
 
 class SageMakerEndpoint:
-    def __init__(self, session: boto3.Session, endpoint: str, *, connections: int) -> None:
+    def __init__(
+        self,
+        session: boto3.Session,
+        endpoint: str,
+        *,
+        connections: int,
+        connect_seconds: float = CONNECT_SECONDS,
+    ) -> None:
         _check_sdk(botocore.__version__)
         self._endpoint, self._region = endpoint, session.region_name
         self._timeout = threading.local()
         config = Config(
-            connect_timeout=CONNECT_SECONDS,
+            connect_timeout=connect_seconds,
             retries={"total_max_attempts": 1},  # `retrying` decides
             max_pool_connections=connections,
         )
         self._client = session.client("sagemaker-runtime", config=config)
         self._client.meta.events.register("before-call.sagemaker-runtime", self._limit)
+        _limit_uploads(self._client)
 
     @property
     def name(self) -> str:
@@ -75,31 +84,23 @@ class SageMakerEndpoint:
         arguments, client = self._arguments(request), self._client
         self._timeout.seconds = timeout
         try:
-            if request.wants_stream:
-                begun = client.invoke_endpoint_with_response_stream(**arguments)
-                return Streamed(parts=_parts(begun["Body"]), headers={"Content-Type": begun["ContentType"]})
-            told = client.invoke_endpoint(**arguments)
-            return Whole(status=200, body=told["Body"].read(), headers={"Content-Type": told["ContentType"]})
+            with ends_in(timeout):
+                if request.wants_stream:
+                    begun = client.invoke_endpoint_with_response_stream(**arguments)
+                    return Streamed(parts=_parts(begun["Body"]), headers={"Content-Type": begun["ContentType"]})
+                told = client.invoke_endpoint(**arguments)
+                return Whole(status=200, body=told["Body"].read(), headers={"Content-Type": told["ContentType"]})
         except ClientError as error:
             return self._unwrapped(error)
         except (BotoCoreError, HTTPError) as error:
-            raise self._no_answer(error, timeout) from error
+            raise self._no_answer(error, len(request.body), timeout) from error
 
     def _arguments(self, request: Request) -> dict[str, Any]:
-        attributes = [request.headers[CUSTOM]] if CUSTOM in request.headers else []
-        if request.route != "/invocations":
-            attributes.append(f"route={request.route}")
-        routes = [each.strip() for each in ",".join(attributes).split(",") if each.strip().startswith("route=")]
-        if len(routes) > 1:
-            raise Failure(
-                "repeated_route",
-                f"{CUSTOM}: {' and '.join(routes)[:200]}; one route at most, by this header or the path",
-            )
         arguments = {
             "EndpointName": self._endpoint,
             "Body": request.body or b"{}",  # InvokeEndpoint wants one, of a GET too
             "ContentType": request.headers.get("content-type", JSON),
-            "CustomAttributes": ",".join(attributes),
+            "CustomAttributes": attributes_with_route(request),
             "Accept": request.headers.get("accept", ""),
         }
         return {name: value for name, value in arguments.items() if value}
@@ -137,11 +138,14 @@ class SageMakerEndpoint:
             raise Failure("endpoint_not_found", f"{message} Looked for in {self._region}")
         raise Failure("refused_by_sagemaker", f"{self.name}: {code}: {message}")
 
-    def _no_answer(self, error: Exception, timeout: float) -> Failure:
+    def _no_answer(self, error: Exception, body_bytes: int, timeout: float) -> Failure:
         if isinstance(error, _CREDENTIALS):
             return Failure("aws_credentials", f"there are no AWS credentials that work: {error}")
+        if isinstance(error, ReadTimeoutError) and isinstance(error.kwargs.get("error"), NotSent):
+            why = f"its {body_bytes} bytes were not taken within {spelled(timeout)}"
+            return Failure("deadline_exceeded", f"{self.name}: the request was not sent whole: {why}")
         if isinstance(error, (ReadTimeoutError, BodyTimeoutError)):
-            return Failure("deadline_exceeded", f"{self.name}: no answer within {timeout:.1f} s")
+            return Failure("deadline_exceeded", f"{self.name}: no answer within {spelled(timeout)}")
         if isinstance(error, (EndpointConnectionError, ConnectTimeoutError)):
             return Failure("not_connected", f"{self.name}: {error}. Remedy: look at the region and the network")
         return Failure("unreachable", f"{self.name}: the connection broke: {error}")
@@ -152,6 +156,17 @@ def _check_sdk(version: str) -> None:
     if tuple(int(part) for part in version.split(".")[:2]) < LEAST_BOTOCORE:
         least = ".".join(map(str, LEAST_BOTOCORE))
         raise Refused(f"botocore {version} cannot limit a single request. Remedy: pip install 'boto3>={least}'")
+
+
+def _limit_uploads(client: Any) -> None:
+    """Raises Refused."""
+    try:
+        limit_uploads_of_botocore(client)
+    except AttributeError as error:
+        raise Refused(
+            f"botocore {botocore.__version__} is built otherwise than this client knows ({error}): a slow upload would "
+            f"break. Remedy: pip install 'boto3<={_KNOWN_BOTO3}'"
+        ) from error
 
 
 def _parts(stream: Any) -> Iterator[bytes]:

@@ -72,6 +72,9 @@ def checked_url(url: str) -> str:
         raise Refused("--url: it holds a password, which would be shown in messages. Remedy: use an API key instead")
     if parts.query or parts.fragment:
         raise Refused(f"--url {url}: a ? or # has no place in it. Remedy: end it with the host, the port or a path")
+    if parts.path.rstrip("/").endswith("/v1"):
+        root = parts._replace(path=parts.path.rstrip("/").removesuffix("/v1")).geturl()
+        raise Refused(f"--url {url}: the routes are put behind it, /v1 among them. Remedy: --url {root}")
     return url
 
 

@@ -1,0 +1,120 @@
+"""The time of one request on its connection: little of it to connect, what is left of it to send and to wait.
+
+urllib3 keeps the time for connecting on the socket while the body is sent, so that an upload longer than that would
+break; these connections set what is left before each step. botocore's are made from the same parts.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import urllib3
+from botocore.awsrequest import (
+    AWSHTTPConnection,
+    AWSHTTPConnectionPool,
+    AWSHTTPSConnection,
+    AWSHTTPSConnectionPool,
+)
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.exceptions import ConnectTimeoutError, ReadTimeoutError
+
+CONNECT_SECONDS = 5.0
+_end: ContextVar[float] = ContextVar("end")  # of the request that this thread makes, on time.monotonic's clock
+
+
+class NotSent(ReadTimeoutError):
+    """The time ended before the request was sent whole. botocore takes it for any other end of the time."""
+
+
+@contextmanager
+def ends_in(seconds: float) -> Iterator[None]:
+    """What is asked inside, by this thread, has so much time."""
+    token = _end.set(time.monotonic() + seconds)
+    try:
+        yield
+    finally:
+        _end.reset(token)
+
+
+def spelled(seconds: float) -> str:
+    """For people: never 0.0 for a little."""
+    return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds:.2g} s"
+
+
+def limit_uploads(manager: urllib3.PoolManager) -> None:
+    manager.pool_classes_by_scheme = {"http": _HTTPPool, "https": _HTTPSPool}
+
+
+def limit_uploads_of_botocore(client: Any) -> None:
+    """client: of boto3. Raises AttributeError where botocore is built otherwise; it has no public way to this."""
+    client._endpoint.http_session._pool_classes_by_scheme.update({"http": _AWSHTTPPool, "https": _AWSHTTPSPool})
+
+
+class _Limited:
+    """Before an HTTPConnection of urllib3. `timeout` is the time for connecting until `getresponse`."""
+
+    def connect(self) -> None:
+        try:
+            super().connect()  # type: ignore[misc]
+        except TimeoutError as error:  # TLS's greeting; urllib3 would call it a missing answer
+            raise ConnectTimeoutError(self, "the connection was not made in time") from error
+
+    def send(self, data: Any) -> None:
+        connection: Any = self
+        if connection.sock is None:
+            connection.connect()
+        try:
+            connection.sock.settimeout(_left())
+            super().send(data)  # type: ignore[misc]
+        except TimeoutError as error:
+            raise NotSent(connection, "", "the request was not sent whole in time") from error
+
+    def getresponse(self) -> Any:
+        connection: Any = self
+        sock, patience = connection.sock, connection.timeout
+        connection.timeout = _left()
+        response = super().getresponse()  # type: ignore[misc]
+        if sock.fileno() != -1:  # each part of what has begun has all of the time, or a late answer would be cut
+            sock.settimeout(patience)
+        return response
+
+
+def _left() -> float:
+    left = _end.get() - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    return left
+
+
+class _HTTP(_Limited, HTTPConnection): ...
+
+
+class _HTTPS(_Limited, HTTPSConnection): ...
+
+
+class _AWSHTTP(_Limited, AWSHTTPConnection):  # type: ignore[misc]  # as botocore has it
+    ...
+
+
+class _AWSHTTPS(_Limited, AWSHTTPSConnection):  # type: ignore[misc]  # as botocore has it
+    ...
+
+
+class _HTTPPool(urllib3.HTTPConnectionPool):
+    ConnectionCls = _HTTP
+
+
+class _HTTPSPool(urllib3.HTTPSConnectionPool):
+    ConnectionCls = _HTTPS
+
+
+class _AWSHTTPPool(AWSHTTPConnectionPool):
+    ConnectionCls = _AWSHTTP
+
+
+class _AWSHTTPSPool(AWSHTTPSConnectionPool):
+    ConnectionCls = _AWSHTTPS
