@@ -34,6 +34,8 @@ class Server:
         max_body_bytes: int,
         say: Callable[[str], None],
     ) -> None:
+        if not 0 <= port <= 65535:
+            raise Refused(f"--port {port}: cannot listen there. Remedy: 0, for a free one, to 65535")
         # a request that waits for a thread is none to warn of
         logging.getLogger("waitress.queue").setLevel(logging.ERROR)
         try:
@@ -48,7 +50,7 @@ class Server:
                 channel_request_lookahead=1,  # or a caller that hangs up would not be noticed
             )
             server.channel_class = channel_for(say, max_body_bytes)
-        except (OSError, OverflowError, ValueError) as error:
+        except (OSError, ValueError) as error:
             raise Refused(f"--host {host} --port {port}: cannot listen there: {error}") from error
         self._server = server
         self.port = int(listening.getsockname()[1])

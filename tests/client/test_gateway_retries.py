@@ -96,6 +96,14 @@ def test_a_failure_that_passes_is_told_in_the_end_and_one_that_stays_at_once() -
     assert final.pauses == []
 
 
+def test_a_failure_says_how_often_was_asked() -> None:
+    with pytest.raises(Failure) as final:
+        Scripted(lines=[BUSY, BUSY, Failure("access_denied", "no")]).ask(5.0)
+    with pytest.raises(Failure) as late:
+        Scripted(lines=[]).ask(0.0)
+    assert (final.value.asked, late.value.asked) == (3, 0)
+
+
 def test_nobody_is_asked_for_a_caller_that_has_hung_up() -> None:
     upstream = Scripted(lines=[BUSY])
     assert upstream.ask(60.0, gone=lambda: True) == BUSY

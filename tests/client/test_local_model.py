@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from client.decisions import DecisionClient, DecisionError, Refused
+from client.transport import local_model
 from client.transport.local_model import reason
 from tests.serving.server import ROOT
 
@@ -37,6 +38,10 @@ def servers(model: Path) -> list[int]:
         except OSError:
             continue
     return found
+
+
+def scripts(model: Path) -> dict[int, str]:
+    return {pid: Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[1].decode() for pid in servers(model)}
 
 
 def copied(model: Path, folder: Path) -> Path:
@@ -79,8 +84,7 @@ def test_a_server_ends_with_the_program_however_that_ends(tiny_model: Path, tmp_
 def test_a_server_that_ends_by_itself_is_told_as_the_reason(tiny_model: Path, tmp_path: Path, which: str) -> None:
     model = copied(tiny_model, tmp_path)
     with DecisionClient.local(model, settings=ONE_THREAD) as client:
-        parents = {pid: Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[1].decode() for pid in servers(model)}
-        first = min(pid for pid, script in parents.items() if script.endswith(which))
+        first = min(pid for pid, script in scripts(model).items() if script.endswith(which))
         os.kill(first, signal.SIGTERM)
         until(lambda: not servers(model))
         with pytest.raises(DecisionError, match=r"own\.gguf: its server ended: ") as failed:
@@ -127,3 +131,18 @@ def test_the_reason_of_an_end_is_the_error_in_the_log_or_its_last_line() -> None
     assert reason(log) == "why"
     assert reason("Traceback\nserve: no such port\n") == "no such port"
     assert reason("") == "it ended without a word"
+
+
+@pytest.mark.parametrize("which", ["guarded.py", "serve"])
+def test_a_server_that_does_not_end_is_killed_with_a_word(
+    tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, which: str
+) -> None:
+    monkeypatch.setattr(local_model, "STOP_SECONDS", 0.5)
+    model = copied(tiny_model, tmp_path)
+    said: list[str] = []
+    client = DecisionClient.local(model, settings=ONE_THREAD, say=said.append)
+    stopped = min(pid for pid, script in scripts(model).items() if script.endswith(which))
+    os.kill(stopped, signal.SIGSTOP)
+    client.close()
+    until(lambda: not servers(model))
+    assert said[-1] == f"warning: {model}: its server did not end within 0.5 s and is killed"
