@@ -26,6 +26,7 @@ from decision_server.request_log import LoggedAnswer, RequestLog
 from decision_server.streamed import StreamedAnswer, Told
 from decision_server.wire.dialects import ROUTES, Dialect
 from decision_server.wire.error_bodies import CONTENT_TYPE, error_answer
+from decision_server.wire.error_readers import error_dialect
 
 _log = logging.getLogger(__name__)
 # what is wrong with one request, and will be when it is sent again; a 404 here is a model's name in its body
@@ -116,7 +117,9 @@ def create_app(config: Config, lifecycle: Lifecycle[Any], metrics: Metrics) -> F
 
 
 def _refused(refusal: Refusal, request_id: str, dialect: Dialect | None) -> Response:
-    answer = error_answer(refusal, request_id, dialect)
+    """dialect: as far as it is known. Only while a request is answered: it also tells who reads the error."""
+    reader = error_dialect(dialect, request.path, request.headers.keys())
+    answer = error_answer(refusal, request_id, reader)
     return Response(answer.body, answer.status, answer.headers)
 
 

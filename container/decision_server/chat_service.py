@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from decision_server.answer_text import AnswerText
 from decision_server.chat_template import TurnsRefused
 from decision_server.chats import Chat, CutBy, Ended, Said
-from decision_server.errors import Refusal
+from decision_server.errors import Refusal, error_code
 from decision_server.generation import ChatTask
 from decision_server.metrics import Metrics
 from decision_server.model_errors import DecisionRefused
@@ -62,8 +62,10 @@ class ChatService:
         self._fits(chat, self._prompts.least_tokens(chat.messages), counted="at least ")
         try:
             tokens = self._prompts.tokens(chat.messages)
-        except (TurnsRefused, DecisionRefused) as error:
+        except TurnsRefused as error:
             raise Refusal("bad_value", f"messages: {error}", place=("messages",)) from error
+        except DecisionRefused as error:
+            raise Refusal(error_code(error), f"messages: {error}", place=("messages",)) from error
         room = self._fits(chat, len(tokens))
         return ChatTask(
             tokens=tokens, max_tokens=room if chat.max_tokens is None else chat.max_tokens, sampling=chat.sampling

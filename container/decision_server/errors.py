@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from decision_server.model_errors import ContextOverflow, DecisionRefused, TextNotSpelled
 from decision_server.places import Place, spelled
 
 
@@ -34,6 +35,7 @@ CODES: dict[str, Answered] = {
     "missing_field": Answered(400, False),
     "wrong_type": Answered(400, False),
     "bad_value": Answered(400, False),
+    "unspellable_text": Answered(400, False),
     # the caller, and whom it asks for
     "authentication_error": Answered(401, False),
     "model_not_found": Answered(404, False),
@@ -63,6 +65,16 @@ OF_THE_BODY = frozenset(  # the body came whole and says something that is not a
     for code, answered in CODES.items()
     if answered.status == 400 and code not in ("malformed_http", "body_incomplete", "bad_encoding")
 )
+
+
+def error_code(error: DecisionRefused) -> str:
+    """Of what the model side refuses."""
+    match error:
+        case ContextOverflow():
+            return "context_overflow"
+        case TextNotSpelled():
+            return "unspellable_text"
+    return "bad_value"
 
 
 class Refusal(Exception):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 class ModelError(Exception):
     """Root of all errors of the model side; its text is written for the person who reads it."""
@@ -25,6 +27,22 @@ class DecisionRefused(ModelError):
     def __init__(self, message: str, *, field: str) -> None:
         super().__init__(message)
         self.field = field
+
+
+class TextNotSpelled(DecisionRefused):
+    """Characters that no tokens of the vocabulary make up: the model would read another text than was sent."""
+
+    _SHOWN = 3
+
+    def __init__(self, *, characters: Sequence[str], field: str) -> None:
+        """characters: each once, at least one."""
+        shown = ", ".join(f"U+{ord(one):04X}" for one in characters[: self._SHOWN])
+        more = f" and {len(characters) - self._SHOWN} more" if len(characters) > self._SHOWN else ""
+        super().__init__(
+            f"this model's vocabulary cannot spell {shown}{more}; leave that out, or say it otherwise",
+            field=field,
+        )
+        self.characters = tuple(characters)
 
 
 class ContextOverflow(DecisionRefused):
@@ -63,10 +81,10 @@ class UnknownChoice(DecisionRefused):
 class ControlTokenInText(DecisionRefused):
     """The tokenizer makes a control token out of the request's own text in spite of all separation (contract 8)."""
 
-    def __init__(self, *, token: str) -> None:
+    def __init__(self, *, token: str, field: str = "state") -> None:
         super().__init__(
             f"the text holds the control token {token!r}, which this model's tokenizer cannot read "
             "as plain text; write it differently",
-            field="state",
+            field=field,
         )
         self.token = token

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from decision_server import choices, labels, prompt, rotations
 from decision_server.choices import Choice
 from decision_server.decisions import Decision
-from decision_server.model_errors import ContextOverflow
+from decision_server.model_errors import ContextOverflow, DecisionRefused
 from decision_server.plans import Letters, Likelihood, Plan, RotatedLetters
 from decision_server.prompt import Prompt
 from decision_server.scoring import ScoringTask
@@ -108,7 +108,12 @@ class Preparer:
     def _encode(self, rendered: Prompt, decision: Decision, *, longest: int = 0) -> EncodedPrompt:
         """longest: tokens that must fit behind the prompt."""
         self._check_length(rendered.user, decision)
-        encoded = self._tokenizer.encode(rendered)
+        try:
+            encoded = self._tokenizer.encode(rendered)
+        except DecisionRefused:
+            for field, text in _texts(decision).items():  # the first that cannot be read by itself is at fault
+                self._tokenizer.check(text, field=field)
+            raise
         if (count := len(encoded.tokens) + longest) > self._n_ctx:
             raise ContextOverflow(input_tokens=count, n_ctx=self._n_ctx, field=_largest(decision))
         return encoded
@@ -121,9 +126,15 @@ class Preparer:
 
 def _largest(decision: Decision) -> str:
     """The field that takes most of a prompt."""
+    texts = _texts(decision)
+    return max(texts, key=lambda name: len(texts[name]))
+
+
+def _texts(decision: Decision) -> dict[str, str]:
+    """By field, about as prompts have them."""
     options = [[option.description, option.answer] for option in decision.options]
-    sizes = {"state": decision.state, "question": decision.question, "options": options}
-    return max(sizes, key=lambda name: len(json.dumps(sizes[name], ensure_ascii=False)))
+    given = {"state": decision.state, "question": decision.question, "options": options}
+    return {field: json.dumps(value, ensure_ascii=False) for field, value in given.items()}
 
 
 def _task(encoded: EncodedPrompt, continuations: Sequence[tuple[int, ...]] = ()) -> ScoringTask:

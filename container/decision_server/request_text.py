@@ -6,11 +6,12 @@ Any thread may use it. What stands around the text, in a prompt or an answer, is
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from decision_server.markers import cut, is_marker, pattern
-from decision_server.model_errors import ControlTokenInText, DecisionRefused, StartupFailure
+from decision_server.model_errors import ControlTokenInText, DecisionRefused, StartupFailure, TextNotSpelled
 
 if TYPE_CHECKING:
     from decision_server.engine import Vocabulary
@@ -32,7 +33,7 @@ class RequestText:
         """No text has fewer tokens than this; known without looking at more than its length."""
         return len(text.encode()) // self._longest_piece
 
-    def tokens(self, text: str) -> tuple[int, ...]:
+    def tokens(self, text: str, *, field: str = "state") -> tuple[int, ...]:
         """Plain text → ids, none of them a control token. Raises ControlTokenInText."""
         tokens = self._pieces(text, self._added)
         if self._control_ids.isdisjoint(tokens):
@@ -41,22 +42,38 @@ class RequestText:
         tokens = self._pieces(text, pattern([self._control.pattern, self._added.pattern], escape=False))
         for token in tokens:
             if token in self._control_ids:
-                raise ControlTokenInText(token=self._vocabulary.piece(token).decode(errors="replace"))
+                raise ControlTokenInText(token=self._vocabulary.piece(token).decode(errors="replace"), field=field)
         return tokens
 
     def ends(self, tokens: tuple[int, ...], text: str, *, field: str = "state") -> list[int]:
-        """Where each token ends in the text, in bytes. Raises DecisionRefused where they do not spell it out again."""
+        """Where each token ends in the text, in bytes. Raises TextNotSpelled, or DecisionRefused in general, where they
+        do not spell it out again."""
         pieces = [self._vocabulary.piece(token) for token in tokens]
-        spelled = b"".join(pieces)
-        encoded = text.encode()
-        ahead = 1 if spelled == b" " + encoded else 0  # sentencepiece vocabularies put a space before the first word
-        if spelled[ahead:] != encoded:
+        ahead = self._ahead(pieces, text)
+        if ahead is None:
+            if unspelled := [one for one in dict.fromkeys(text) if not one.isascii() and not self._spells(one)]:
+                raise TextNotSpelled(characters=unspelled, field=field)
             raise DecisionRefused(
-                "the text has characters that this model's vocabulary cannot spell, or holds the text of one of its "
-                "added tokens; write them differently",
+                "the text holds that of one of the added tokens of this model's vocabulary; write it differently",
                 field=field,
             )
         return [end - ahead for end in accumulate(len(piece) for piece in pieces)]
+
+    def check(self, text: str, *, field: str) -> None:
+        """Raises ControlTokenInText, TextNotSpelled, DecisionRefused where this text cannot be read as it stands."""
+        self.ends(self.tokens(text, field=field), text, field=field)
+
+    @staticmethod
+    def _ahead(pieces: Sequence[bytes], text: str) -> int | None:
+        """Bytes that stand before the text in what the pieces spell; None where they do not spell it."""
+        spelled, encoded = b"".join(pieces), text.encode()
+        if spelled == b" " + encoded:  # sentencepiece vocabularies put a space before the first word
+            return 1
+        return 0 if spelled == encoded else None
+
+    def _spells(self, character: str) -> bool:
+        tokens = self._vocabulary.tokenize(character, parse_special=False)
+        return self._ahead([self._vocabulary.piece(token) for token in tokens], character) is not None
 
     def template_tokens(self, text: str) -> tuple[int, ...]:
         """A template's own text → ids; its control tokens are control tokens."""

@@ -15,9 +15,9 @@ from decision_server.calibration import Calibration
 from decision_server.chat_service import ChatService
 from decision_server.choices import LIKELIHOOD, Choice
 from decision_server.decisions import Decision
-from decision_server.errors import Refusal
+from decision_server.errors import Refusal, error_code
 from decision_server.metrics import Metrics
-from decision_server.model_errors import ContextOverflow, DecisionRefused
+from decision_server.model_errors import DecisionRefused
 from decision_server.places import spelled
 from decision_server.plans import reading
 from decision_server.preparation import Prepared
@@ -128,7 +128,7 @@ class DecisionService:
         try:
             prepared = self._preparer.prepare(decision)
         except DecisionRefused as error:
-            code = "context_overflow" if isinstance(error, ContextOverflow) else "bad_value"
+            code = error_code(error)
             message = f"{spelled(request.place(index, None))} ({shown(decision.id)}): {error}"
             raise Refusal(code, message, place=request.place(index, error.field)) from error
         return _Asked(decision=decision, prepared=prepared, encode_seconds=time.perf_counter() - started)

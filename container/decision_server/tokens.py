@@ -62,6 +62,10 @@ class PromptTokenizer:
         """No text has fewer tokens than this; known without looking at more than its length."""
         return self._text.least_tokens(text)
 
+    def check(self, text: str, *, field: str) -> None:
+        """Raises ControlTokenInText, DecisionRefused where this text cannot be read as it stands."""
+        self._text.check(text, field=field)
+
     def encode(self, prompt: Prompt) -> EncodedPrompt:
         """Raises ControlTokenInText, DecisionRefused."""
         parts = self._frames[prompt.system]
@@ -93,8 +97,8 @@ class PromptTokenizer:
         They follow the prompt's own last tokens; a text that would merge with those (one that begins with a line break,
         mostly) stands on its own. Raises ControlTokenInText, DecisionRefused.
         """
-        before, whole = self._openings[system], self._text.tokens(self._frames[system].answer + text)
-        tokens = whole[len(before) :] if whole[: len(before)] == before else self._text.tokens(text)
+        before, whole = self._openings[system], self._text.tokens(self._frames[system].answer + text, field="options")
+        tokens = whole[len(before) :] if whole[: len(before)] == before else self._text.tokens(text, field="options")
         self._text.ends(tokens, text, field="options")
         return tokens
 

@@ -76,8 +76,20 @@ def typesafe(
     )
 
 
+_clients: list[OpenAI] = []
+
+
 def client(server: Server) -> OpenAI:
-    return OpenAI(base_url=f"http://127.0.0.1:{server.port}/v1", api_key="any-key", max_retries=0)
+    """Closed at the test's end."""
+    _clients.append(OpenAI(base_url=f"http://127.0.0.1:{server.port}/v1", api_key="any-key", max_retries=0))
+    return _clients[-1]
+
+
+@pytest.fixture(autouse=True)
+def clients_are_closed() -> Iterator[None]:
+    yield
+    while _clients:
+        _clients.pop().close()
 
 
 # typesafe-sdk
@@ -294,6 +306,59 @@ def test_clients_with_the_key_are_answered_and_others_get_their_own_authenticati
         client(guarded).decisions.create(
             model="tiny", input="x", questions=[{"type": "predicate", "instructions": "x"}]
         )
+
+
+# errors where no body tells the dialect
+
+
+def asked_of(package: OpenAI, **changes: Any) -> Any:
+    predicate: Any = {"type": "predicate", "instructions": "x"}
+    return package.decisions.create(**({"model": "tiny", "input": "x", "questions": [predicate]} | changes))
+
+
+def test_the_package_shows_our_sentence_for_every_error_that_comes_before_a_body_is_read(
+    server: Server, guarded: Server
+) -> None:
+    with client(guarded) as refused:
+        for call in (lambda: asked_of(refused), refused.models.list):
+            with pytest.raises(openai.AuthenticationError, match="Authorization: not the API key") as caught:
+                call()
+            assert caught.value.code == "authentication_error"
+    with client(server) as package:
+        with pytest.raises(openai.APIStatusError, match="at most 65536 allowed") as large:
+            asked_of(package, input="x" * 70_000)
+        with pytest.raises(openai.APIStatusError, match="send application/json") as typed:
+            asked_of(package, extra_headers={"Content-Type": "text/csv"})
+        with pytest.raises(openai.NotFoundError, match="no route '/v1/embeddings'; there are") as missing:
+            package.embeddings.create(model="tiny", input="x")
+        with pytest.raises(openai.NotFoundError, match="no route '/v1/models/tiny'"):
+            package.models.retrieve("tiny")
+        with pytest.raises(openai.APIStatusError, match="not allowed; use POST") as method:
+            package.get("/decisions", cast_to=object)
+        with pytest.raises(openai.BadRequestError, match="2 to 255 allowed"):
+            package.post("/decisions", body={"decision": decision(options=[])}, cast_to=object)
+    codes = [error.value.code for error in (large, typed, missing, method)]
+    assert codes == ["body_too_large", "unsupported_media_type", "not_found", "method_not_allowed"]
+
+
+def test_the_sdk_shows_our_sentence_for_those_errors_too(server: Server, guarded: Server) -> None:
+    with typesafe(guarded) as sdk:
+        with pytest.raises(TypeSafeAPIError, match="Authorization"):
+            sdk.models.list()
+        with pytest.raises(TypeSafeAPIError, match="Authorization"):
+            sdk.system_one(state="s", questions={"q": QUESTIONS["refund"]})
+    with typesafe(server) as sdk, pytest.raises(TypeSafeAPIError, match="at most 65536 allowed") as large:
+        sdk.system_one(state="x" * 70_000, questions={"q": QUESTIONS["refund"]})
+    assert large.value.body["detail"]["error_type"] == "body_too_large"
+
+
+def test_the_route_of_system_one_keeps_its_shape_whoever_asks_and_ours_is_told_to_others(server: Server) -> None:
+    package = {"X-Stainless-Lang": "python", "Content-Type": "text/csv"}
+    assert "detail" in server.request("POST", "/v1/systemone", b"{}", package).json
+    assert "message" in server.request("POST", "/v1/decisions", b"{}", package).json["error"]
+    plain = server.request("POST", "/v1/decisions", b"{}", {"Content-Type": "text/csv"})
+    assert (plain.status, plain.json["code"]) == (415, "unsupported_media_type")
+    assert server.request("GET", "/elsewhere").json["code"] == "not_found"
 
 
 def system_one(server: Server, questions: dict[str, Any], *, state: Any = STATE) -> Any:

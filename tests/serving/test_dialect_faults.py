@@ -61,7 +61,7 @@ def test_while_the_model_loads_each_route_says_so_in_its_own_shape(tmp_path: Pat
     with Server(FAKE, tmp_path, {"FAKE_LOAD": str(tmp_path / "never")}, wait=False) as loading:
         told = loading.ask(system_one(1), "/v1/systemone")
         assert (told.status, told.json["detail"]["error_type"]) == (503, "not_ready")
-        assert loading.request("GET", "/v1/models").json["code"] == "not_ready"
+        assert loading.request("GET", "/v1/models").json["error"]["code"] == "not_ready"
         client = OpenAI(base_url=f"http://127.0.0.1:{loading.port}/v1", api_key="any", max_retries=0)
         with pytest.raises(openai.InternalServerError, match="still loading") as caught:
             client.decisions.create(model="fake", input="s", questions=[{"type": "predicate", "instructions": "x"}])

@@ -32,7 +32,7 @@ def test_what_is_wrong_is_said_as_the_named_route_says_it(server: Server) -> Non
 
 def test_a_named_route_that_does_not_exist_is_not_found(server: Server) -> None:
     asked = server.request("POST", "/invocations", b"{}", {CUSTOM: "route=/v1/nothing"})
-    assert (asked.status, asked.json["code"]) == (404, "not_found")
+    assert (asked.status, asked.json["error"]["code"]) == (404, "not_found")
 
 
 @pytest.mark.parametrize("attributes", ["trace=7", "route", "route=v1/models", "reroute=/v1/models"])

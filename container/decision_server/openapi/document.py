@@ -43,7 +43,9 @@ def document(names: ModelNames, *, max_decisions: int, asks_for_a_key: bool) -> 
         "info": {
             "title": "Decision Endpoint",
             "version": VERSION,
-            "description": "A probability for each option, straight from a model's logits.",
+            "description": "A probability for each option, straight from a model's logits. Text with a character that "
+            "the model's vocabulary cannot spell is refused with the code `unspellable_text`; no schema here says "
+            "which those are.",
         },
         "paths": _paths(),
         "components": {
@@ -79,10 +81,10 @@ def _paths() -> Schema:
         "/v1/chat/completions": _asked(
             ["ChatRequest"], ["ChatCompletion"], ["OpenAIError"], "Chat completions", other_answers=_EVENTS
         ),
-        "/v1/models": _read("The names that requests may use", {"200": _json(_models()), **_errors(["Error"])}),
+        "/v1/models": _read("The names that requests may use", {"200": _json(_models()), **_errors(["OpenAIError"])}),
         "/ping": _read("Whether requests are answered", {"200": _json(health), "503": _json(health)}, open_=True),
         "/metrics": _read("Prometheus text", {"200": _text("text/plain")}, open_=True),
-        PATH: _read("This document", {"200": _json({"type": "object"}), **_errors(["Error"])}),
+        PATH: _read("This document", {"200": _json({"type": "object"}), **_errors(["Error", "OpenAIError"])}),
     }
 
 
