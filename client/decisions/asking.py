@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 
 from client.decisions.calls import Call, T
 from client.decisions.error import of_answer, of_failure
 from client.transport.exchange import Request, Streamed, Upstream, Whole
-from client.transport.failures import Failure
+from client.transport.failures import Failure, StreamCut
 from client.transport.retrying import Clock, answered
+from client.transport.time_limits import ends_in
 
 
 def made(
@@ -27,9 +28,32 @@ def made(
 def _body(request: Request, upstream: Upstream, deadline: float, clock: Clock, gone: Callable[[], bool]) -> bytes:
     try:
         answer, _ = answered(upstream, request, deadline=deadline, clock=clock, gone=gone)
-        whole = Whole(status=200, body=b"".join(answer.parts)) if isinstance(answer, Streamed) else answer
+        whole = _joined(answer, upstream, deadline, clock) if isinstance(answer, Streamed) else answer
     except Failure as failure:
         raise of_failure(failure) from failure
     if whole.status != 200:
         raise of_answer(whole)
     return whole.body
+
+
+def _joined(answer: Streamed, upstream: Upstream, deadline: float, clock: Clock) -> Whole:
+    """Raises Failure."""
+    late = Failure("deadline_exceeded", f"{upstream.name}: its answer began and had not ended at the deadline")
+    parts = []
+    try:
+        with ends_in(deadline - clock.now()):
+            for part in answer.parts:
+                parts.append(part)
+                if clock.now() >= deadline:
+                    _leave(answer)
+                    raise late
+    except StreamCut as cut:
+        if clock.now() >= deadline:
+            raise late from cut
+        raise
+    return Whole(status=200, body=b"".join(parts))
+
+
+def _leave(answer: Streamed) -> None:
+    if isinstance(answer.parts, Generator):
+        answer.parts.close()

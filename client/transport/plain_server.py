@@ -44,17 +44,17 @@ class PlainServer:
                     preload_content=False,
                     redirect=False,
                 )
-            told = {name: response.headers[name] for name in _TOLD if name in response.headers}
-            if response.status == 200 and "Content-Length" not in response.headers:
-                return Streamed(parts=_parts(response), headers=told)
-            return Whole(status=response.status, body=response.read(), headers=told)
+                told = {name: response.headers[name] for name in _TOLD if name in response.headers}
+                if response.status == 200 and "Content-Length" not in response.headers:
+                    return Streamed(parts=_parts(response), headers=told)
+                return Whole(status=response.status, body=response.read(), headers=told)
         except NotSent as error:
             why = f"its {len(request.body)} bytes were not taken within {spelled(timeout)}"
             raise Failure("deadline_exceeded", f"{self._url}: the request was not sent whole: {why}") from error
         except ReadTimeoutError as error:
             raise Failure("deadline_exceeded", f"{self._url}: no answer within {spelled(timeout)}") from error
         except (NewConnectionError, ConnectTimeoutError) as error:
-            why = str(error).rpartition("): ")[2]
+            why = str(error.args[-1]).rpartition("): ")[2]
             raise Failure(
                 "not_connected", f"{self._url}: no server there: {why}. Remedy: look at the URL, or start one"
             ) from error

@@ -1,11 +1,15 @@
-"""The time of one request on its connection: little of it to connect, what is left of it to send and to wait.
+"""The time of one request on its connection: little of it to connect, what is left of it to send, to wait and to read.
 
 urllib3 keeps the time for connecting on the socket while the body is sent, so that an upload longer than that would
-break; these connections set what is left before each step. botocore's are made from the same parts.
+break, and gives each part of an answer all of the time anew; these connections set what is left before each step.
+botocore's are made from the same parts.
 """
 
 from __future__ import annotations
 
+import http.client
+import io
+import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -54,8 +58,37 @@ def limit_uploads_of_botocore(client: Any) -> None:
     client._endpoint.http_session._pool_classes_by_scheme.update({"http": _AWSHTTPPool, "https": _AWSHTTPSPool})
 
 
+class _Reading(io.RawIOBase):
+    """What a socket receives. Inside `ends_in` each part is waited for no longer than that; outside, as the socket."""
+
+    def __init__(self, received: Any, sock: socket.socket) -> None:
+        self._received, self._sock = received, sock
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        if _end.get(None) is not None:
+            self._sock.settimeout(_left())
+        read: int | None = self._received.readinto(buffer)
+        return read
+
+    def close(self) -> None:
+        if not self.closed:
+            self._received.close()
+        super().close()
+
+
+class _Response(http.client.HTTPResponse):
+    def __init__(self, sock: socket.socket, *given: Any, **named: Any) -> None:
+        super().__init__(sock, *given, **named)
+        self.fp = io.BufferedReader(_Reading(self.fp.detach(), sock))
+
+
 class _Limited:
     """Before an HTTPConnection of urllib3. `timeout` is the time for connecting until `getresponse`."""
+
+    response_class: Any = _Response
 
     def connect(self) -> None:
         try:
