@@ -2,7 +2,8 @@
 
 Knows admission, deadlines, draining and the engine's death; leaves the order of questions to `work_order`, that of
 chats to `chat_turns`, and what a score means to its callers. Questions go first: a chat advances by one step, a token
-or a small piece of its prompt, whenever no question waits (contract 6). No ctypes, no Flask.
+or a small piece of its prompt, where no request waits that has waited for a step before (contract 6). No ctypes, no
+Flask.
 """
 
 from __future__ import annotations
@@ -59,6 +60,7 @@ class Scheduler:
         self._places = Places(1 + queue_size, of="requests")
         self._chat_places = Places(chat_engine.slots + queue_size, of="chats")
         self._running: Job | None = None
+        self._in_step = False
         self._arrivals = 0
         self._draining = False
         self._stopping = False
@@ -143,17 +145,21 @@ class Scheduler:
 
     def _take(self) -> Job | Chat | None:
         with self._changed:
+            self._in_step = False
             while True:
                 if self._stopping:
                     return None
                 now = time.monotonic()
                 live = [job for job in self._jobs if job.deadline > now]
+                chat = self._turns.next([chat for chat in self._chats if chat.deadline > now], self._chats)
+                if chat is not None and not any(job.stepped_aside for job in live):
+                    for job in live:
+                        job.stepped_aside = True
+                    self._in_step = True
+                    return chat
                 if live:
                     self._running = take_next(live)
                     return self._running
-                chat = self._turns.next([chat for chat in self._chats if chat.deadline > now], self._chats)
-                if chat is not None:
-                    return chat
                 self._changed.wait()  # callers of work past its deadline remove it themselves
 
     def _score(self, job: Job) -> None:
@@ -278,7 +284,14 @@ class Scheduler:
                     retry_after_seconds=max(1, math.ceil(needed - left)),
                 )
             self._arrivals += 1
-            job = Job(arrival=self._arrivals, tasks=tuple(tasks), costs=costs, submitted_at=now, deadline=deadline)
+            job = Job(
+                arrival=self._arrivals,
+                tasks=tuple(tasks),
+                costs=costs,
+                submitted_at=now,
+                deadline=deadline,
+                stepped_aside=self._in_step,  # it waits for the rest of that one
+            )
             news = self._jobs[job] = threading.Event()
             self._changed.notify_all()
             return job, news

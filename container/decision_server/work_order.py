@@ -50,6 +50,7 @@ class Job(Work[Taken[Score]]):
     costs: tuple[int, ...]  # predicted tokens to evaluate, a task each
     scored: int = 0
     overtaken: int = 0
+    stepped_aside: bool = False  # for a chat's step, which a request does once at most
 
     @property
     def next_task(self) -> ScoringTask:

@@ -92,6 +92,57 @@ def test_a_decision_that_comes_while_a_chat_runs_waits_for_the_step_under_way_an
         assert len(chat.result(30)) == 4
 
 
+def test_a_request_waits_for_one_step_in_all_however_many_questions_it_has() -> None:
+    order: list[str] = []
+    gate, entered = threading.Event(), threading.Semaphore(0)
+
+    def score(task: ScoringTask) -> None:
+        order.append("question")
+        entered.release()
+        assert_open(gate)
+
+    with (
+        running(FakeChats(work=lambda name: order.append("step")), FakeEngine(score)) as scheduler,
+        ThreadPoolExecutor(4) as callers,
+    ):
+        decisions = [callers.submit(decide, scheduler, 2)]
+        assert entered.acquire(timeout=30)
+        chat = callers.submit(write, scheduler, chat_task(1, max_tokens=3))
+        decisions += [callers.submit(decide, scheduler, 2) for _ in range(2)]
+        eventually(lambda: (len(scheduler._jobs), len(scheduler._chats)) == (3, 1))
+        gate.set()
+        assert [each.result(30) for each in decisions] == [2, 2, 2]
+        assert len(chat.result(30)) == 3
+    assert order == ["question", "step", *["question"] * 5, "step", "step"]
+
+
+def test_under_a_load_that_never_pauses_a_chat_gets_a_step_for_every_request_that_waits() -> None:
+    order: list[str] = []
+    held = Held()
+
+    def score(task: ScoringTask) -> None:
+        order.append("question")
+        held(0)
+
+    with (
+        running(FakeChats(work=lambda name: order.append("step")), FakeEngine(score)) as scheduler,
+        ThreadPoolExecutor(5) as callers,
+    ):
+        calls = [callers.submit(decide, scheduler, 1)]
+        assert held.entered.acquire(timeout=30)
+        chat = callers.submit(write, scheduler, chat_task(1, max_tokens=3))
+        eventually(lambda: len(scheduler._chats) == 1)
+        for _ in range(3):  # the next comes before the one that runs is done
+            calls.append(callers.submit(decide, scheduler, 1))
+            eventually(lambda: len(scheduler._jobs) == 2)
+            held.go.release()
+            assert held.entered.acquire(timeout=30)
+        assert len(chat.result(30)) == 3
+        held.go.release()
+        assert [call.result(30) for call in calls] == [1] * 4
+    assert order == ["question", *["step", "question"] * 3]
+
+
 def test_several_chats_take_turns_step_by_step() -> None:
     held = Held()
     chats = FakeChats(slots=2, work=held)
