@@ -21,6 +21,7 @@ from decision_server.model_errors import DecisionRefused
 from decision_server.places import spelled
 from decision_server.plans import reading
 from decision_server.preparation import Prepared
+from decision_server.questions import NOUL
 from decision_server.request_log import LoggedAnswer, answer_facts
 from decision_server.results import CalibrationUsed, Model, Result
 from decision_server.scheduler import Scheduler
@@ -191,8 +192,11 @@ class DecisionService:
 
 
 def _abstained(decision: Decision, probabilities: Sequence[float]) -> bool | None:
-    """By the probabilities that are sent, so that a caller may check it. None where nobody asked."""
-    return None if decision.abstain_below is None else max(probabilities) < decision.abstain_below
+    """By what is sent, so that a caller may check it: of a noul that is p alone. None where nobody asked."""
+    if decision.abstain_below is None:
+        return None
+    sent = (probabilities[0], 1.0 - probabilities[0]) if decision.question_type == NOUL else probabilities
+    return max(sent) < decision.abstain_below
 
 
 def _has_low_mass(result: Result) -> bool:

@@ -1,10 +1,16 @@
 """The set-up's own rules: what is compiled, where it is kept, when it begins again. The compiler is stood in for."""
 
+import re
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from local import setup
+
+ROOT = Path(__file__).resolve().parents[2]
+PIN = re.compile(r"[A-Za-z0-9._-]+==")
 
 LOCK = """\
 flask==3.1.3 \\
@@ -80,3 +86,34 @@ def test_a_python_called_by_another_path_does_not_set_up_again(checkout: Path, m
     assert setup.fingerprint(checkout / "lock.txt") == before
     (checkout / "lock.txt").write_text(LOCK + "\n")
     assert setup.fingerprint(checkout / "lock.txt") != before
+
+
+SOURCES = sorted([*ROOT.glob("*requirements*.in"), *ROOT.glob("*/*requirements*.in")])
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda each: str(each.relative_to(ROOT)))
+def test_every_list_of_packages_has_a_lock_beside_it_that_pins_each_of_them(source: Path) -> None:
+    lock = source.with_suffix(".txt")
+    assert lock.is_file(), f"{lock}: missing. Remedy: a line for it in the Makefile, and make lock"
+    pinned = {canonicalize_name(line.split("==")[0]) for line in lock.read_text().splitlines() if PIN.match(line)}
+    assert names(source) - pinned == set()
+
+
+def test_every_list_of_packages_is_locked_by_the_makefile() -> None:
+    recipe = (ROOT / "Makefile").read_text()
+    assert SOURCES
+    for source in SOURCES:
+        name = str(source.relative_to(ROOT))
+        assert f"{name} -o {name.removesuffix('.in')}.txt" in recipe
+
+
+def names(source: Path) -> set[str]:
+    """Of a list and of those that it includes."""
+    found: set[str] = set()
+    for line in source.read_text().splitlines():
+        told = line.split(" #")[0].strip()
+        if told.startswith("-r "):
+            found |= names(source.parent / told.removeprefix("-r ").strip())
+        elif told and not told.startswith(("#", "-c ")):
+            found.add(canonicalize_name(Requirement(told).name))
+    return found
