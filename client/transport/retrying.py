@@ -15,7 +15,7 @@ from client.transport.exchange import Answer, Request, Streamed, Upstream, Whole
 from client.transport.failures import Failure
 
 FIRST_SECONDS, CAP_SECONDS = 0.25, 8.0
-_AGAIN = frozenset({429, 503})
+PASSING = frozenset({429, 503})  # unless the server's own answer says otherwise
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +73,7 @@ def _asked(upstream: Upstream, request: Request, timeout: float) -> Answer | Fai
 def _may_change(outcome: Whole | Failure, tries: int) -> bool:
     if isinstance(outcome, Failure):
         return outcome.tries is None or tries < outcome.tries
-    return outcome.status in _AGAIN and json_object(outcome.body).get("retryable") is not False
+    return outcome.status in PASSING and json_object(outcome.body).get("retryable") is not False
 
 
 def _told(outcome: Answer | Failure, tries: int) -> Answer:

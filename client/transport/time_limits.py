@@ -91,10 +91,12 @@ class _Limited:
     response_class: Any = _Response
 
     def connect(self) -> None:
+        connection: Any = self
         try:
+            connection.timeout = min(connection.timeout, _left())
             super().connect()  # type: ignore[misc]
         except TimeoutError as error:  # TLS's greeting; urllib3 would call it a missing answer
-            raise ConnectTimeoutError(self, "the connection was not made in time") from error
+            raise ConnectTimeoutError(connection, "the connection was not made in time") from error
 
     def send(self, data: Any) -> None:
         connection: Any = self

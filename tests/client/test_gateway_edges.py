@@ -22,6 +22,7 @@ from client.gateway.refusals import refusal
 from client.gateway.server import Server as GatewayServer
 from client.transport.failures import KINDS
 from tests.client.gateway_process import Running, gateway
+from tests.client.slow_reader import BODY, slow_reader
 
 
 class _Behind(ThreadingHTTPServer):
@@ -180,6 +181,18 @@ def test_the_log_tells_how_often_a_request_was_tried(tmp_path: Path) -> None:
             told = running.told
     assert re.search(r"POST '/invocations' 502 after [\d.]+ s, [1-4] tr(y|ies)$", told, re.MULTILINE)
     assert re.search(r"GET '/v1/nothing' 404 after [\d.]+ s, 0 tries$", told, re.MULTILINE)
+
+
+def test_an_upload_that_the_deadline_ends_is_504_after_one_try(tmp_path: Path) -> None:
+    with slow_reader() as reader:
+        reader.after = None
+        with gateway(tmp_path, "--url", reader.url, "--deadline", "1", settings={}) as running:
+            with urllib3.PoolManager(retries=False) as pool:
+                told = pool.request("POST", f"{running.url}/invocations", body=BODY, timeout=60)
+            log = running.told
+    assert (told.status, told.json()["code"]) == (504, "deadline_exceeded")
+    assert "not sent whole" in told.json()["error"]
+    assert re.search(r"POST '/invocations' 504 after [\d.]+ s, 1 try$", log, re.MULTILINE)
 
 
 @pytest.mark.parametrize("port", ["99999", "-5", "65536", "x", "²"])

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 import boto3
 import pytest
+from urllib3 import PoolManager
+from urllib3.exceptions import ConnectTimeoutError
 
 from client.decisions import DecisionClient, DecisionError
 from client.errors import Refused
@@ -17,7 +20,7 @@ from client.transport.exchange import JSON, Request, Upstream, Whole
 from client.transport.failures import Failure
 from client.transport.plain_server import PlainServer
 from client.transport.sagemaker import SageMakerEndpoint
-from client.transport.time_limits import limit_uploads_of_botocore, spelled
+from client.transport.time_limits import ends_in, limit_uploads, limit_uploads_of_botocore, spelled
 from tests.client.fake_runtime import ENDPOINT
 from tests.client.gateway_process import CREDENTIALS, environment
 from tests.client.slow_reader import BODY, SlowReader, slow_reader
@@ -91,6 +94,22 @@ def test_a_decision_client_s_upload_has_all_of_the_deadline(
         with pytest.raises(DecisionError, match="not sent whole") as late:
             client.ask_body({"state": "x" * len(BODY), "questions": {}}, deadline_seconds=0.5)
         assert (late.value.code, late.value.status) == ("deadline_exceeded", None)
+
+
+def test_a_server_that_does_not_greet_in_time_is_not_connected_and_told_plainly() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as mute:  # TLS waits for its first word
+        one = PlainServer(f"https://127.0.0.1:{mute.getsockname()[1]}", connections=1, connect_seconds=CONNECT)
+        with pytest.raises(Failure, match=r"no server there: the connection was not made in time\. Remedy") as failed:
+            one.send(UPLOAD, timeout=60.0)
+        one.close()
+    assert failed.value.code == "not_connected"
+
+
+def test_connecting_too_has_no_more_than_is_left() -> None:
+    with PoolManager(retries=False) as pool:
+        limit_uploads(pool)
+        with ends_in(0.0), pytest.raises(ConnectTimeoutError):
+            pool.request("GET", "http://127.0.0.1:9", timeout=5.0)
 
 
 def test_an_sdk_whose_uploads_cannot_be_limited_is_refused(
