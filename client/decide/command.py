@@ -82,7 +82,7 @@ def _exit_code(answered: int, failed: Sequence[DecisionError]) -> int:
         return ANSWERED
     if answered:
         return SOME_FAILED
-    theirs = all(error.status is not None and 400 <= error.status < 500 for error in failed)
+    theirs = all(error.status is not None and 400 <= error.status < 500 and not error.retryable for error in failed)
     return REFUSED if theirs else JOB_FAILED
 
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from client.decisions import bodies, reading
+from client.decisions import bodies, expected, reading
 from client.decisions.answer import Answer
-from client.decisions.error import not_understood
+from client.decisions.expected import Expected
 from client.decisions.questions import Decision, Question
 from client.decisions.values import JsonValue
 from client.transport.exchange import JSON, Request
@@ -39,17 +39,21 @@ def ask(
     state: JsonValue, questions: Mapping[str, Question], *, readout: str | None, prompt_version: str | None
 ) -> Call[Mapping[str, Answer]]:
     def read(told: Sequence[bytes]) -> Mapping[str, Answer]:
-        answers = reading.answers(told[0])
-        if answers.keys() != questions.keys():
-            raise not_understood(f"asked {', '.join(questions)}, and it answers {', '.join(answers)}")
-        return {name: answers[name] for name in questions}
+        return _by_name(expected.of_questions(questions), reading.answers(told[0]))
 
     body = bodies.system_one(state, questions, readout=readout, prompt_version=prompt_version)
     return Call(requests=(_asks(body),), read=read)
 
 
 def ask_body(body: Mapping[str, JsonValue]) -> Call[Mapping[str, Answer]]:
-    return Call(requests=(_asks(bodies.as_bytes(body)),), read=lambda told: reading.either(told[0]))
+    def read(told: Sequence[bytes]) -> Mapping[str, Answer]:
+        awaited = expected.of_body(body)
+        if "questions" in body:
+            return _by_name(awaited, reading.answers(told[0]))
+        found = expected.matched(awaited, reading.results(told[0]))
+        return {each.name: answer for each, answer in zip(awaited, found, strict=True)}
+
+    return Call(requests=(_asks(bodies.as_bytes(body)),), read=read)
 
 
 def models() -> Call[tuple[str, ...]]:
@@ -62,10 +66,15 @@ def metrics() -> Call[str]:
 
 def _in_order(decisions: Sequence[Decision], told: Sequence[bytes]) -> tuple[Answer, ...]:
     found = [each for body in told for each in reading.results(body)]
-    asked, answered = [decision.id for decision in decisions], [name for name, _ in found]
-    if asked != answered:
-        raise not_understood(f"asked {asked[:3]}, and it answers {answered[:3]}")
-    return tuple(answer for _, answer in found)
+    return expected.matched(expected.of_decisions(decisions), found)
+
+
+def _by_name(awaited: Sequence[Expected], answers: Mapping[str, Answer]) -> Mapping[str, Answer]:
+    """In the order asked, whatever the order of the answers."""
+    names = [each.name for each in awaited if each.name in answers]
+    names += [name for name in answers if name not in names]
+    found = expected.matched(awaited, [(name, answers[name]) for name in names])
+    return {each.name: answer for each, answer in zip(awaited, found, strict=True)}
 
 
 def _asks(body: bytes) -> Request:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from client.transport.exchange import Whole, json_object
 from client.transport.failures import Failure
+from client.transport.retrying import PASSING
 
 _LATER = frozenset({"deadline_exceeded", "draining", "not_connected"})  # failures of the way that may pass
 _SHOWN = 300
@@ -44,7 +45,9 @@ def of_answer(answer: Whole) -> DecisionError:
     error, detail = body.get("error"), body.get("detail")
     first = detail[0] if isinstance(detail, list) and detail else None
     request_id = _text(body, "request_id") or _text(body, "x_request_id") or answer.headers.get("X-Request-Id")
-    later = body.get("retryable") is True or "x_retry_after_seconds" in body or answer.status == 503
+    said = body.get("retryable")
+    passing = answer.status in PASSING and said is not False  # and was asked again, as long as there was time
+    later = said is True or "x_retry_after_seconds" in body or passing
     code: str | None
     message: str | None
     field: str | None

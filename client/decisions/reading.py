@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -11,6 +12,7 @@ from client.decisions.error import not_understood
 from client.decisions.values import JsonValue
 
 _T = TypeVar("_T")
+SUM_MAY_MISS = 1e-6
 
 
 def results(body: bytes) -> tuple[tuple[str, Answer], ...]:
@@ -18,7 +20,7 @@ def results(body: bytes) -> tuple[tuple[str, Answer], ...]:
 
     def read(told: dict[str, Any]) -> tuple[tuple[str, Answer], ...]:
         listed = [told["result"]] if "result" in told else told["results"]
-        return tuple((str(each["id"]), _result(each)) for each in listed)
+        return tuple((_text(each["id"]), _result(each)) for each in listed)
 
     return _read(body, read)
 
@@ -28,30 +30,21 @@ def answers(body: bytes) -> dict[str, Answer]:
 
     def read(told: dict[str, Any]) -> dict[str, Answer]:
         given = told["answers"]
-        tokens = told["usage"]["input_tokens"] if len(given) == 1 else None
-        return {name: _answer(each, model=told["model"], input_tokens=tokens) for name, each in given.items()}
+        tokens = int(told["usage"]["input_tokens"]) if len(given) == 1 else None
+        return {name: _answer(each, model=_text(told["model"]), input_tokens=tokens) for name, each in given.items()}
 
     return _read(body, read)
-
-
-def either(body: bytes) -> dict[str, Answer]:
-    """By id or name, whichever section answers."""
-    return dict(results(body)) if _of_section_3(body) else answers(body)
 
 
 def model_names(body: bytes) -> tuple[str, ...]:
     return _read(body, lambda told: tuple(str(each["id"]) for each in told["data"]))
 
 
-def _of_section_3(body: bytes) -> bool:
-    return _read(body, lambda told: "result" in told or "results" in told)
-
-
 def _read(body: bytes, read: Callable[[dict[str, Any]], _T]) -> _T:
     try:
-        told = json.loads(body)
+        told = json.loads(body, parse_float=_finite, parse_constant=_finite)
     except (ValueError, RecursionError) as error:
-        raise not_understood(f"not JSON: {body[:100]!r}") from error
+        raise not_understood(f"not JSON: {error}: {body[:100]!r}") from error
     try:
         return read(told)
     except KeyError as error:
@@ -64,21 +57,21 @@ def _result(told: Mapping[str, Any]) -> Answer:
     return _checked(
         Answer(
             question_type="choice",
-            option_ids=tuple(told["option_ids"]),
+            option_ids=_texts(told["option_ids"]),
             probabilities=_numbers(told["probabilities"]),
             option_logits=_numbers(told["option_logits"]),
             label_mass=float(told["allowed_token_mass"]),
-            readout=told["readout"],
-            prompt_version=told["prompt_version"],
-            prompt_sha256=told["prompt_sha256"],
+            readout=_text(told["readout"]),
+            prompt_version=_text(told["prompt_version"]),
+            prompt_sha256=_text(told["prompt_sha256"]),
             temperature=float(told["calibration"]["temperature"]),
-            calibration_version=told["calibration"]["version"],
-            rotation_spread=told.get("rotation_spread"),
-            warnings=tuple(told.get("warnings") or ()),
+            calibration_version=_maybe(_text, told["calibration"]["version"]),
+            rotation_spread=_maybe(float, told.get("rotation_spread")),
+            warnings=_texts(told.get("warnings") or []),
             abstained=told.get("abstained"),
-            input_tokens=told["input_tokens"],
-            cached_tokens=told["timing"]["cached_tokens"],
-            model=told["model"]["name"],
+            input_tokens=int(told["input_tokens"]),
+            cached_tokens=int(told["timing"]["cached_tokens"]),
+            model=_text(told["model"]["name"]),
             raw=told,
         )
     )
@@ -93,6 +86,8 @@ def _answer(told: Mapping[str, Any], *, model: str, input_tokens: int | None) ->
     else:
         table: Mapping[str, JsonValue] = told["probabilities"]
         ids, probabilities = tuple(table), _numbers(list(table.values()))
+    if kind == "score":
+        float(told["score"])  # it stays in `raw`, and whoever shows it may rely on it
     calibration = told["x_calibration"]
     return _checked(
         Answer(
@@ -101,13 +96,13 @@ def _answer(told: Mapping[str, Any], *, model: str, input_tokens: int | None) ->
             probabilities=probabilities,
             option_logits=None,
             label_mass=float(told["x_label_mass"]),
-            readout=told["x_readout"],
-            prompt_version=told["x_prompt_version"],
-            prompt_sha256=told["x_prompt_sha256"],
+            readout=_text(told["x_readout"]),
+            prompt_version=_text(told["x_prompt_version"]),
+            prompt_sha256=_text(told["x_prompt_sha256"]),
             temperature=float(calibration["temperature"]),
-            calibration_version=calibration["version"],
-            rotation_spread=told.get("x_rotation_spread"),
-            warnings=tuple(told.get("x_warnings") or ()),
+            calibration_version=_maybe(_text, calibration["version"]),
+            rotation_spread=_maybe(float, told.get("x_rotation_spread")),
+            warnings=_texts(told.get("x_warnings") or []),
             abstained=told.get("x_abstained"),
             input_tokens=input_tokens,
             cached_tokens=None,
@@ -121,7 +116,37 @@ def _numbers(values: Sequence[Any]) -> tuple[float, ...]:
     return tuple(float(each) for each in values)
 
 
+def _texts(values: Any) -> tuple[str, ...]:
+    if not isinstance(values, list):
+        raise TypeError(f"{str(values)[:60]!r} is no list")
+    return tuple(map(_text, values))
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{str(value)[:60]!r} is no text")
+    return value
+
+
+def _maybe(read: Callable[[Any], _T], value: Any) -> _T | None:
+    return None if value is None else read(value)
+
+
+def _finite(text: str) -> float:
+    """JSON has no NaN, and a number that is past all others is one of a fault."""
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text[:60]} is no finite number")
+    return value
+
+
 def _checked(answer: Answer) -> Answer:
     if not answer.option_ids or len(answer.option_ids) != len(answer.probabilities):
         raise ValueError(f"{len(answer.option_ids)} options and {len(answer.probabilities)} probabilities")
+    if not all(0 <= each <= 1 for each in answer.probabilities):
+        raise ValueError(
+            f"probabilities from {min(answer.probabilities)} to {max(answer.probabilities)}; 0 to 1 allowed"
+        )
+    if abs((total := math.fsum(answer.probabilities)) - 1) > SUM_MAY_MISS:
+        raise ValueError(f"the probabilities have the sum {total}; 1 is needed")
     return answer

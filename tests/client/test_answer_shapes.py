@@ -108,6 +108,8 @@ def test_errors_of_every_dialect_are_read(body: object, code: str, message: str,
         ({"detail": {"error_type": "late", "message": "E"}, "x_retry_after_seconds": 1}, 504, True),
         ({"detail": {"error_type": "no", "message": "E"}}, 404, False),
         (b"<html>", 503, True),
+        (b"<html>", 429, True),
+        ({"error": "E", "retryable": False}, 429, False),
     ],
 )
 def test_whether_it_may_be_answered_later_is_the_server_s_to_say(body: object, status: int, retryable: bool) -> None:
@@ -134,11 +136,75 @@ def test_what_is_no_error_of_a_server_of_this_kind_is_told_with_its_status(body:
         {"result": RESULT | {"id": "another"}},
         {"results": []},
         {"results": [RESULT, RESULT]},
+        {"result": RESULT | {"option_ids": ["a", "c"]}},
+        {"result": RESULT | {"option_ids": ["b", "a"]}},
+        {"result": RESULT | {"option_ids": "ab"}},
+        {"result": RESULT | {"probabilities": [float("nan"), 0.5]}},
+        {"result": RESULT | {"probabilities": [float("inf"), 0.5]}},
+        {"result": RESULT | {"probabilities": [1.5, -0.5]}},
+        {"result": RESULT | {"probabilities": [0.5, 0.499]}},
+        {"result": RESULT | {"allowed_token_mass": float("nan")}},
+        {"result": RESULT | {"model": {"name": 7}}},
+        {"result": RESULT | {"warnings": [7]}},
+        {"result": RESULT | {"rotation_spread": "much"}},
     ],
 )
 def test_an_answer_that_is_none_is_not_understood(body: object) -> None:
-    error = failure(whole(body))
+    """By whichever call: what is asked as a body is looked at in the same way."""
+    for call in (None, calls.ask_body(json.loads(calls.decide(DECISION).requests[0].body))):
+        error = failure(whole(body), call)
+        assert (error.code, error.status) == ("not_understood", 200)
+
+
+SCORE = {
+    "type": "score",
+    "score": 0.5,
+    "probabilities": {"0": 0.5, "1": 0.5},
+    "x_label_mass": 0.9,
+    "x_readout": "letters",
+    "x_prompt_version": "direct-options-v1",
+    "x_prompt_sha256": "0" * 64,
+    "x_calibration": {"status": "none", "version": None, "temperature": 1.0},
+}
+NOUL = {name: value for name, value in SCORE.items() if name not in ("score", "probabilities")} | {
+    "type": "noul",
+    "noul": 0.25,
+}
+BODY: dict[str, Any] = {
+    "state": "x",
+    "questions": {"s": {"type": "score", "criteria": ["low", "high"]}, "n": {"type": "noul", "instructions": "?"}},
+}
+
+
+def system_one(**answers: object) -> Whole:
+    return whole({"model": "m", "answers": answers, "usage": {"input_tokens": 9}})
+
+
+def test_a_body_s_answers_come_in_the_order_asked() -> None:
+    answers = told(calls.ask_body(BODY), system_one(n=NOUL, s=SCORE))
+    assert list(answers) == ["s", "n"]
+    assert answers["n"].probabilities == (0.25, 0.75)
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        {"s": SCORE},
+        {"s": SCORE, "n": NOUL, "other": NOUL},
+        {"s": NOUL, "n": NOUL},
+        {"s": SCORE | {"score": None}, "n": NOUL},
+        {"s": SCORE | {"probabilities": {"0": 0.5, "2": 0.5}}, "n": NOUL},
+        {"s": SCORE, "n": NOUL | {"noul": 1.25}},
+        {"s": SCORE, "n": NOUL | {"noul": float("nan")}},
+    ],
+)
+def test_answers_to_a_body_that_are_not_its_own_are_not_understood(answers: dict[str, object]) -> None:
+    error = failure(system_one(**answers), calls.ask_body(BODY))
     assert (error.code, error.status) == ("not_understood", 200)
+
+
+def test_an_answer_to_what_is_no_question_is_not_understood() -> None:
+    assert failure(whole({"result": RESULT}), calls.ask_body({"decision": 7})).code == "not_understood"
 
 
 def test_answers_to_other_questions_are_not_understood() -> None:
