@@ -193,7 +193,6 @@ def test_a_hundred_thousand_nested_brackets_are_refused(
     [
         ("GET", "/", 404, "not_found"),
         ("GET", "/ping/", 404, "not_found"),
-        ("POST", "/v1/nothing", 404, "not_found"),
         ("GET", "/invocations", 405, "method_not_allowed"),
         ("OPTIONS", "/ping", 405, "method_not_allowed"),
         ("DELETE", "/ping", 405, "method_not_allowed"),
@@ -204,6 +203,15 @@ def test_every_other_route_and_method_is_refused_in_json(
 ) -> None:
     reply = server.request(method, path)
     assert (reply.status, reply.headers["Content-Type"], reply.json["code"]) == (status, "application/json", code)
+
+
+def test_below_v1_an_unknown_route_is_refused_as_openai_clients_read_it(server: Server) -> None:
+    reply = server.request("POST", "/v1/nothing")
+    assert (reply.status, reply.json["error"]["code"], reply.json["error"]["type"]) == (
+        404,
+        "not_found",
+        "invalid_request_error",
+    )
 
 
 @pytest.mark.parametrize(("path", "allowed"), [("/invocations", {"POST"}), ("/ping", {"GET", "HEAD"})])
