@@ -49,8 +49,10 @@ class PlainServer:
                     return Streamed(parts=_parts(response), headers=told)
                 return Whole(status=response.status, body=response.read(), headers=told)
         except NotSent as error:
-            why = f"its {len(request.body)} bytes were not taken within {spelled(timeout)}"
-            raise Failure("deadline_exceeded", f"{self._url}: the request was not sent whole: {why}") from error
+            raise Failure(
+                "deadline_exceeded",
+                f"{self._url}: {error.what} within {spelled(timeout)}; its body has {len(request.body)} bytes",
+            ) from error
         except ReadTimeoutError as error:
             raise Failure("deadline_exceeded", f"{self._url}: no answer within {spelled(timeout)}") from error
         except (NewConnectionError, ConnectTimeoutError) as error:

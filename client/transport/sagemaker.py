@@ -141,9 +141,9 @@ class SageMakerEndpoint:
     def _no_answer(self, error: Exception, body_bytes: int, timeout: float) -> Failure:
         if isinstance(error, _CREDENTIALS):
             return Failure("aws_credentials", f"there are no AWS credentials that work: {error}")
-        if isinstance(error, ReadTimeoutError) and isinstance(error.kwargs.get("error"), NotSent):
-            why = f"its {body_bytes} bytes were not taken within {spelled(timeout)}"
-            return Failure("deadline_exceeded", f"{self.name}: the request was not sent whole: {why}")
+        if isinstance(error, ReadTimeoutError) and isinstance(unsent := error.kwargs.get("error"), NotSent):
+            why = f"{unsent.what} within {spelled(timeout)}; its body has {body_bytes} bytes"
+            return Failure("deadline_exceeded", f"{self.name}: {why}")
         if isinstance(error, (ReadTimeoutError, BodyTimeoutError)):
             return Failure("deadline_exceeded", f"{self.name}: no answer within {spelled(timeout)}")
         if isinstance(error, (EndpointConnectionError, ConnectTimeoutError)):

@@ -65,11 +65,18 @@ def checked_url(url: str) -> str:
     try:
         parts = urlsplit(url)
     except ValueError as error:
-        raise Refused(f"--url {url}: {error}") from error
+        raise Refused(f"--url {url}: not a URL: {error}") from error
     if parts.scheme not in ("http", "https") or not parts.netloc:
         raise Refused(f"--url {url}: not a URL such as http://127.0.0.1:8080")
     if "@" in parts.netloc:
         raise Refused("--url: it holds a password, which would be shown in messages. Remedy: use an API key instead")
+    try:
+        lacks = None if parts.hostname else "it names no host"
+        lacks = "no server listens on port 0" if parts.port == 0 else lacks
+    except ValueError as error:  # of the port
+        lacks = str(error)
+    if lacks is not None or not parts.netloc.isprintable() or " " in parts.netloc:
+        raise Refused(f"--url {url}: not a URL such as http://127.0.0.1:8080: {lacks or 'a space is in its host'}")
     if parts.query or parts.fragment:
         raise Refused(f"--url {url}: a ? or # has no place in it. Remedy: end it with the host, the port or a path")
     if parts.path.rstrip("/").endswith("/v1"):

@@ -31,7 +31,11 @@ _end: ContextVar[float] = ContextVar("end")  # of the request that this thread m
 
 
 class NotSent(ReadTimeoutError):
-    """The time ended before the request was sent whole. botocore takes it for any other end of the time."""
+    """The time ended before the request was sent whole; `what` says where. To botocore it is an end of the time."""
+
+    def __init__(self, connection: Any, what: str) -> None:
+        super().__init__(connection, "", what)
+        self.what = what
 
 
 @contextmanager
@@ -95,7 +99,9 @@ class _Limited:
         try:
             connection.timeout = min(connection.timeout, _left())
             super().connect()  # type: ignore[misc]
-        except TimeoutError as error:  # TLS's greeting; urllib3 would call it a missing answer
+        except (TimeoutError, ConnectTimeoutError) as error:  # the first: in TLS's greeting
+            if _end.get() <= time.monotonic():
+                raise NotSent(connection, "no connection was made") from error
             raise ConnectTimeoutError(connection, "the connection was not made in time") from error
 
     def send(self, data: Any) -> None:
@@ -106,7 +112,7 @@ class _Limited:
             connection.sock.settimeout(_left())
             super().send(data)  # type: ignore[misc]
         except TimeoutError as error:
-            raise NotSent(connection, "", "the request was not sent whole in time") from error
+            raise NotSent(connection, "the request was not sent whole") from error
 
     def getresponse(self) -> Any:
         connection: Any = self

@@ -11,7 +11,6 @@ from pathlib import Path
 import boto3
 import pytest
 from urllib3 import PoolManager
-from urllib3.exceptions import ConnectTimeoutError
 
 from client.decisions import DecisionClient, DecisionError
 from client.errors import Refused
@@ -20,7 +19,7 @@ from client.transport.exchange import JSON, Request, Upstream, Whole
 from client.transport.failures import Failure
 from client.transport.plain_server import PlainServer
 from client.transport.sagemaker import SageMakerEndpoint
-from client.transport.time_limits import ends_in, limit_uploads, limit_uploads_of_botocore, spelled
+from client.transport.time_limits import NotSent, ends_in, limit_uploads, limit_uploads_of_botocore, spelled
 from tests.client.fake_runtime import ENDPOINT
 from tests.client.gateway_process import CREDENTIALS, environment
 from tests.client.slow_reader import BODY, SlowReader, slow_reader
@@ -73,7 +72,7 @@ def test_an_upload_may_take_longer_than_connecting_on_a_new_connection_and_on_a_
 
 def test_an_upload_that_ends_past_the_deadline_is_told_as_the_deadline(upstream: Upstream, reader: SlowReader) -> None:
     reader.after = None
-    with pytest.raises(Failure, match=r"not sent whole: its \d+ bytes were not taken within 0\.5 s") as failed:
+    with pytest.raises(Failure, match=r"not sent whole within 0\.5 s; its body has \d+ bytes") as failed:
         upstream.send(UPLOAD, timeout=0.5)
     assert (failed.value.code, failed.value.status) == ("deadline_exceeded", 504)
     reader.after = 3 * CONNECT
@@ -108,8 +107,14 @@ def test_a_server_that_does_not_greet_in_time_is_not_connected_and_told_plainly(
 def test_connecting_too_has_no_more_than_is_left() -> None:
     with PoolManager(retries=False) as pool:
         limit_uploads(pool)
-        with ends_in(0.0), pytest.raises(ConnectTimeoutError):
+        with ends_in(0.0), pytest.raises(NotSent, match="no connection was made"):
             pool.request("GET", "http://127.0.0.1:9", timeout=5.0)
+
+
+def test_a_connection_that_the_deadline_ends_is_told_as_the_deadline(upstream: Upstream) -> None:
+    with pytest.raises(Failure, match=r"no connection was made within 1e-09 s") as failed:
+        upstream.send(UPLOAD, timeout=1e-9)
+    assert failed.value.code == "deadline_exceeded"
 
 
 def test_an_sdk_whose_uploads_cannot_be_limited_is_refused(
