@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from .errors import PackagingError
-from .fields import SHA256, SHA256_LIMIT, Fields
+from .fields import MODEL_NAME, MODEL_NAME_LIMIT, SHA256, SHA256_LIMIT, Fields
 from .ggml_types import NEEDS_IMATRIX, QUANTIZABLE
 from .manifest import FileFacts, identity
 from .pinned import MAX_BYTES, PINNED_KEYS, PinnedFile, read_pinned
@@ -31,7 +31,6 @@ _KEYS = (
     "name", "file", "bytes", "sha256", "parts", "licence", "licence_assumed", "source", "quantize", "serving",
     "calibration", "tokenizer",
 )  # fmt: skip
-_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 _FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}\.gguf")
 _LICENCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]{0,62}")
 _PATH = re.compile(r"[^\x00-\x1f/][^\x00-\x1f]{0,1000}")
@@ -116,7 +115,7 @@ def read_declaration(path: Path) -> Declaration:
     weights = _read_weights(fields)
     return Declaration(
         path=path,
-        name=fields.text("name", _NAME, "1 to 63 of a-z 0-9 . _ -, beginning with a letter or digit"),
+        name=fields.text("name", MODEL_NAME, MODEL_NAME_LIMIT),
         file=_read_file(fields, parts=1 if quantize is not None else len(weights)),
         weights=weights,
         licence=fields.text("licence", _LICENCE, "an SPDX identifier such as apache-2.0"),

@@ -9,6 +9,8 @@ from .errors import PackagingError
 
 SHA256 = re.compile(r"[0-9a-f]{64}")
 SHA256_LIMIT = "64 lower-case hex digits"
+MODEL_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
+MODEL_NAME_LIMIT = "1 to 63 of a-z 0-9 . _ -, beginning with a letter or digit"
 
 
 class Fields:

@@ -14,6 +14,7 @@ from .errors import PackagingError
 from .ggml_types import FILE_TYPES
 from .gguf_stream import Readable, shown
 from .gguf_tables import Tables, Tensor, read_tables
+from .serving import MAX_CONTEXT
 from .weight_names import PROJECTOR_REASON
 
 
@@ -127,9 +128,9 @@ def _facts(tables: Tables, split: Split | None, parameters: int, where: str) -> 
     if not isinstance(architecture, str) or not architecture or not architecture.isprintable():
         raise PackagingError(f"{where}: general.architecture: {shown(architecture)}; a name such as llama expected")
     context_length = metadata.get(f"{architecture}.context_length")
-    if not isinstance(context_length, int) or context_length < 1:
+    if not isinstance(context_length, int) or not 1 <= context_length <= MAX_CONTEXT:
         raise PackagingError(
-            f"{where}: {architecture[:80]}.context_length: {shown(context_length)}; a positive integer expected"
+            f"{where}: {architecture[:80]}.context_length: {shown(context_length)}; 1 to {MAX_CONTEXT} tokens expected"
         )
     return GgufHeader(
         version=tables.version,

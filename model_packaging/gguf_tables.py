@@ -16,6 +16,7 @@ from .gguf_stream import GgufStream, Readable, shown
 
 MAGIC = b"GGUF"
 LFS_POINTER = b"version https://git-lfs.github.com/spec/v1"
+POINTER_REMEDY = "fetch the file that it names"
 _VERSIONS = (2, 3)
 _MAX_METADATA = 1 << 16
 _MAX_TENSORS = 1 << 16  # some thousands in the largest models, and each one's facts are kept
@@ -77,11 +78,11 @@ def read_tables(stream: Readable, size: int, *, where: str) -> Tables:
     return Tables(version=version, metadata=metadata, tensors=tensors, data_start=data_start)
 
 
-def check_magic(start: bytes, where: str) -> None:
+def check_magic(start: bytes, where: str, *, pointer_remedy: str = POINTER_REMEDY) -> None:
     """start: the first four bytes of a file, or all of a shorter one."""
     if start[:4] == LFS_POINTER[:4]:
         raise PackagingError(
-            f"{where}: this is a Git LFS pointer, a short text in place of the weights; fetch the file that it names"
+            f"{where}: this is a Git LFS pointer, a short text in place of the weights; {pointer_remedy}"
         )
     if start[:4] != MAGIC:
         raise PackagingError(f"{where}: begins with {start[:4]!r}; a GGUF begins with {MAGIC!r}")

@@ -24,8 +24,13 @@ from .sources import HubSource, source_words
 _MAX_TRIES_WITHOUT_PROGRESS = 5
 _LONGEST_WAIT_SECONDS = 30.0
 _LARGEST_POINTER_BYTES = 1024
-_CONTENT_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
+_CONTENT_RANGE = re.compile(r"bytes ([0-9]{1,19})-([0-9]{1,19})/([0-9]{1,19})")
+_COUNT = re.compile(r"[0-9]{1,19}")
+_LONGEST_WORDS = 200  # of a header's value in a message
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+_POINTER_REMEDY = (
+    "HF_ENDPOINT serves pointers in place of files; use an endpoint that resolves them, such as https://huggingface.co"
+)
 _REMEDIES = {
     401: "the repository is private or does not exist; set HF_TOKEN to a token that may read it, or mend source.repo",
     403: "it may be read with a token only; accept the model's terms on its page and set HF_TOKEN",
@@ -76,19 +81,30 @@ def fetch_from_hub(
     """Appends to `partial` until it holds as many bytes as declared; the caller verifies them.
 
     Waits longer after each try that brought nothing (1, 2, 4, … 30 s, or what the hub asks for up to that) and gives up
-    after five in a row. Raises PackagingError for an answer that no further try mends, else UnavailableError.
+    after five in a row. What was there before, and came again because a host does not resume, is nothing. Raises
+    PackagingError for an answer that no further try mends, else UnavailableError.
     """
     headers = {"Accept-Encoding": "identity", "User-Agent": "decision-endpoint-model-packaging"}
     if settings.token is not None:
         headers["Authorization"] = f"Bearer {settings.token}"
-    fruitless = 0
-    with httpx.Client(headers=headers, follow_redirects=True, timeout=httpx.Timeout(30.0)) as client:
+    fruitless, most = 0, _size(partial)
+
+    def check_redirect(response: httpx.Response) -> None:
+        if response.has_redirect_location:
+            _check_redirect(response, source)
+
+    with httpx.Client(
+        headers=headers,
+        follow_redirects=True,
+        timeout=httpx.Timeout(30.0),
+        event_hooks={"response": [check_redirect]},
+    ) as client:
         while _size(partial) < wanted.bytes:
-            before = _size(partial)
             try:
                 _attempt(client, settings.url(source), source, wanted, partial)
             except (_TryAgainError, httpx.TransportError) as error:
-                fruitless = 1 if _size(partial) > before else fruitless + 1
+                fruitless = 1 if _size(partial) > most else fruitless + 1
+                most = max(most, _size(partial))
                 reason = str(error) or type(error).__name__
                 if fruitless >= _MAX_TRIES_WITHOUT_PROGRESS:
                     raise UnavailableError(
@@ -126,7 +142,7 @@ def _attempt(client: httpx.Client, url: str, source: HubSource, wanted: PinnedFi
                 advance(len(data))
     if have < wanted.bytes:
         if have == total:
-            check_start(partial, wanted, source_words(source))
+            check_start(partial, wanted, source_words(source), pointer_remedy=_POINTER_REMEDY)
             raise _wrong_size(source, have, wanted)
         raise _TryAgainError(f"the connection ended after {have} of {wanted.bytes} bytes")
 
@@ -137,7 +153,7 @@ def _check_status(response: httpx.Response, source: HubSource, partial: Path) ->
         partial.unlink(missing_ok=True)
         raise _TryAgainError("416: the host has no such range; starting over")
     code = response.headers.get("X-Error-Code")
-    seen = f"{status} {response.reason_phrase}" + (f" ({code})" if code else "")
+    seen = f"{status} {response.reason_phrase}" + (f" ({_words(code)})" if code else "")
     if status == 429 or status >= 500:
         raise _TryAgainError(f"{source_words(source)}: {seen}", _retry_after(response))
     if response.history and status in _REMEDIES:
@@ -149,7 +165,9 @@ def _check_status(response: httpx.Response, source: HubSource, partial: Path) ->
         raise PackagingError(f"{source_words(source)}: {seen}: {remedy}")
     encoding = response.headers.get("Content-Encoding", "identity")
     if encoding != "identity":
-        raise PackagingError(f"{source_words(source)}: Content-Encoding {encoding} came; identity was asked for")
+        raise PackagingError(
+            f"{source_words(source)}: Content-Encoding {_words(encoding)} came; identity was asked for"
+        )
 
 
 def _check_hub_facts(response: httpx.Response, source: HubSource, wanted: PinnedFile) -> None:
@@ -157,10 +175,10 @@ def _check_hub_facts(response: httpx.Response, source: HubSource, wanted: Pinned
     for answer in (*response.history, response):
         commit = answer.headers.get("X-Repo-Commit")
         if commit is not None and commit != source.revision:
-            raise PackagingError(f"{source_words(source)}: the hub answers from commit {commit}")
-        size = answer.headers.get("X-Linked-Size")
-        if size is not None and size.isdigit() and int(size) != wanted.bytes:
-            raise _wrong_size(source, int(size), wanted)
+            raise PackagingError(f"{source_words(source)}: the hub answers from commit {_words(commit)}")
+        size = _count(answer, "X-Linked-Size")
+        if size not in {None, wanted.bytes}:
+            raise _wrong_size(source, size, wanted)
         digest = answer.headers.get("X-Linked-Etag", "").strip('"')
         if _SHA256.fullmatch(digest) and digest != wanted.sha256:
             raise PackagingError(f"{source_words(source)}: sha256: {digest} on the hub; {wanted.sha256} declared")
@@ -171,20 +189,45 @@ def _total(response: httpx.Response, have: int) -> int | None:
     if response.status_code == 206:
         match = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
         if match is None or int(match[1]) != have:
+            sent = response.headers.get("Content-Range")
             raise _TryAgainError(
-                f"the host sent range {response.headers.get('Content-Range')!r}; {have}- was asked for"
+                f"the host sent {'no range' if sent is None else f'range {_words(sent)}'}; {have}- was asked for"
             )
         return int(match[3])
-    length: str = response.headers.get("Content-Length", "")
-    return int(length) if length.isdigit() else None
+    return _count(response, "Content-Length")
 
 
 def _retry_after(response: httpx.Response) -> float | None:
-    value: str = response.headers.get("Retry-After", "")
-    return float(value) if value.isdigit() else None  # a date is rare here, and the backoff does as well
+    return _count(response, "Retry-After")  # a date is rare here, and the backoff does as well
 
 
-def _wrong_size(source: HubSource, seen: int, wanted: PinnedFile) -> PackagingError:
+def _count(response: httpx.Response, header: str) -> int | None:
+    """None where the header is missing or says anything but a count: then nothing is made of it."""
+    value: str = response.headers.get(header, "")
+    return int(value) if _COUNT.fullmatch(value) else None
+
+
+def _check_redirect(response: httpx.Response, source: HubSource) -> None:
+    """httpx would tell such a place as it tells a broken connection, and that is tried again."""
+    place: str = response.headers["Location"]
+    try:
+        target = response.url.join(place)
+    except (httpx.InvalidURL, ValueError):
+        target = None
+    if target is None or target.scheme not in {"http", "https"} or not target.host:
+        raise PackagingError(
+            f"{source_words(source)}: {response.status_code} to {_words(place)}, which is no http or https address; "
+            "check HF_ENDPOINT"
+        )
+
+
+def _words(value: str) -> str:
+    """A header's value for a person's terminal: in quotes where it holds more than words, and never without end."""
+    shown = value if value.isprintable() else repr(value)
+    return shown if len(shown) <= _LONGEST_WORDS else f"{shown[:_LONGEST_WORDS]}…"
+
+
+def _wrong_size(source: HubSource, seen: int | None, wanted: PinnedFile) -> PackagingError:
     return PackagingError(f"{source_words(source)}: bytes: {seen} on the hub; {wanted.bytes} declared")
 
 

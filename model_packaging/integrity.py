@@ -8,7 +8,7 @@ from pathlib import Path
 
 from .errors import PackagingError
 from .gguf_stream import Readable
-from .gguf_tables import LFS_POINTER, check_magic
+from .gguf_tables import LFS_POINTER, POINTER_REMEDY, check_magic
 from .pinned import PinnedFile
 from .progress import progress
 
@@ -48,12 +48,15 @@ def file_sha256(path: Path, *, label: str) -> str:
         return reader.sha256
 
 
-def check_start(path: Path, wanted: PinnedFile, where: str) -> None:
-    """Raises PackagingError for a Git LFS pointer, and for anything but a GGUF where one is wanted."""
+def check_start(path: Path, wanted: PinnedFile, where: str, *, pointer_remedy: str = POINTER_REMEDY) -> None:
+    """Raises PackagingError for a Git LFS pointer, and for anything but a GGUF where one is wanted.
+
+    pointer_remedy: what mends a pointer that came from there.
+    """
     with path.open("rb") as stream:
         start = stream.read(len(LFS_POINTER))
     if wanted.is_gguf or start == LFS_POINTER:
-        check_magic(start[:4], where)
+        check_magic(start[:4], where, pointer_remedy=pointer_remedy)
 
 
 def check_pinned(path: Path, wanted: PinnedFile, *, where: str) -> None:

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from .errors import PackagingError
-from .fields import SHA256, SHA256_LIMIT, Fields
+from .fields import MODEL_NAME, MODEL_NAME_LIMIT, SHA256, SHA256_LIMIT, Fields
 from .pinned import MAX_BYTES
-from .serving import Serving, read_serving
+from .serving import MAX_CONTEXT, Serving, read_serving
 from .sources import HubSource, Source, read_source, source_json
 from .weight_names import all_parts, part_name
 
@@ -177,7 +177,7 @@ def parse_manifest(data: bytes, *, where: str) -> Manifest:
     fields = Fields(values, where=where, allowed=_KEYS)
     fields.integer("manifest_version", MANIFEST_VERSION, MANIFEST_VERSION)
     manifest = Manifest(
-        name=fields.text("name", _WORD, "a name"),
+        name=fields.text("name", MODEL_NAME, MODEL_NAME_LIMIT),
         gguf=_read_gguf(fields),
         source=read_source(fields),
         quantization=_read_quantization(fields),
@@ -210,7 +210,7 @@ def _read_gguf(parent: Fields) -> GgufFacts:
         sha256=first.sha256,
         architecture=fields.text("architecture", _WORD, "an architecture such as llama"),
         file_type=fields.text("file_type", _WORD, "a file type such as Q8_0"),
-        context_length=fields.integer("context_length", 1, 1 << 31),
+        context_length=fields.integer("context_length", 1, MAX_CONTEXT),
         parts=parts,
     )
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from .archive import Archive, write_archive
 from .calibration import check_calibration
 from .errors import PackagingError
+from .folder_lock import folder_lock
 from .integrity import file_sha256
 from .manifest import FileFacts, Manifest, identity, listed_files
 from .provenance import PROVENANCE_NAME
@@ -27,7 +28,11 @@ def recalibrate(source: Path, calibration: Path, target: Path) -> tuple[Archive,
     """
     require_new(target)
     target.parent.mkdir(parents=True, exist_ok=True)
-    with unpacked(source, below=target.parent) as (folder, old):
+    with (
+        folder_lock(target.parent, wait=True, what="writing an archive"),
+        unpacked(source, below=target.parent) as (folder, old),
+    ):
+        require_new(target)  # again: another process may have written it meanwhile
         sha256 = identity(old.gguf.files)
         check_calibration(calibration, gguf_sha256=sha256, serving=old.serving, where=str(source))
         facts = FileFacts(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .errors import PackagingError, unusable_folder
+from .folder_lock import folder_lock
 from .ggml_types import NEEDS_IMATRIX
 from .gguf_header import GgufHeader, read_header_file, read_model_files
 from .imatrix import read_imatrix
@@ -34,11 +35,22 @@ class Requantized:
 
 
 def requantize(source: Path, *, to: str, imatrix: Path | None, target: Path) -> Requantized:
-    """Raises PackagingError that names the file and what is wrong with it; then nothing is left."""
+    """Raises PackagingError that names the file and what is wrong with it; then nothing is left.
+
+    Of two that write into one folder the second waits, and finds what the first made.
+    """
     made_by = quantizer_version()
     files = _files(source)
     header = read_model_files(files, names=[str(each) for each in files])
     _check(header, source, to, imatrix, target)
+    with folder_lock(target.parent, wait=True, what="quantizing"):
+        _require_absent(target)
+        return _requantize(files, header, to=to, imatrix=imatrix, target=target, made_by=made_by)
+
+
+def _requantize(
+    files: list[Path], header: GgufHeader, *, to: str, imatrix: Path | None, target: Path, made_by: str
+) -> Requantized:
     matrix = None if imatrix is None else read_imatrix(imatrix)
     facts = [
         FileFacts(file=each.name, bytes=each.stat().st_size, sha256=file_sha256(each, label=f"sha256 of {each.name}"))
@@ -47,7 +59,7 @@ def requantize(source: Path, *, to: str, imatrix: Path | None, target: Path) -> 
     partial = target.with_name(f".{target.name}.partial")
     try:
         partial.touch()
-        quantize(source, header, partial, to=to, imatrix=imatrix)
+        quantize(files[0], header, partial, to=to, imatrix=imatrix)
         found = read_header_file(partial, where=str(target)).file_type
         if found != to:
             raise PackagingError(f"{target}: {to} asked for, {found} came out")
@@ -96,7 +108,11 @@ def _check(header: GgufHeader, source: Path, to: str, imatrix: Path | None, targ
         raise PackagingError(f"--to {to}: llama.cpp makes it only with an importance matrix; give --imatrix FILE")
     if target.suffix != ".gguf":
         raise PackagingError(f"{target}: a name that ends in .gguf is needed")
-    if target.exists():
-        raise PackagingError(f"{target}: is there already; remove it or choose another name")
+    _require_absent(target)
     if not target.parent.is_dir():
         raise PackagingError(f"{target.parent}: no such folder")
+
+
+def _require_absent(target: Path) -> None:
+    if target.exists() or target.is_symlink():
+        raise PackagingError(f"{target}: is there already; remove it or choose another name")

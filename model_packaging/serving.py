@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from .fields import Fields
 
 READOUTS = ("letters", "likelihood", "letters-rotated")
+MAX_CONTEXT = 1 << 24
+"""Tokens. Half as much again as the longest that any model states (10 Mi); above it a header lies."""
+
 SERVING_KEYS = ("readout", "prompt_version", "n_ctx")
 _PROMPT_VERSION = re.compile(r"[a-z][a-z0-9-]{0,62}-v[0-9]{1,3}")
 
@@ -24,5 +27,5 @@ def read_serving(parent: Fields) -> Serving:
     return Serving(
         readout=fields.one_of("readout", READOUTS),
         prompt_version=fields.text("prompt_version", _PROMPT_VERSION, "a prompt version such as direct-options-v1"),
-        n_ctx=fields.integer("n_ctx", 256, 1 << 24),
+        n_ctx=fields.integer("n_ctx", 256, MAX_CONTEXT),
     )

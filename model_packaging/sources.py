@@ -117,6 +117,12 @@ def sibling(source: Source, name: str) -> Source:
 
 
 def require_plain_name(name: str, *, where: str) -> None:
-    """Raises PackagingError where `name` is anything but one path component."""
-    if name in {"", ".", ".."} or "/" in name or "\\" in name or PurePosixPath(name).name != name:
+    """Raises PackagingError where `name` is anything but one path component that can be printed."""
+    if (
+        not name.isprintable()
+        or name in {"", ".", ".."}
+        or "/" in name
+        or "\\" in name
+        or PurePosixPath(name).name != name
+    ):
         raise PackagingError(f"{where}: {name!r} is not a plain file name")

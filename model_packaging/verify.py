@@ -84,6 +84,7 @@ def _read_archive(raw: HashingReader, where: str) -> dict[str, _Member]:
 def _read_folder(folder: Path) -> dict[str, _Member]:
     members: dict[str, _Member] = {}
     for path in sorted(folder.iterdir()):
+        require_plain_name(path.name, where=str(folder))
         if path.is_symlink() or not path.is_file():
             raise PackagingError(f"{folder}: {path.name!r} is no regular file")
         _require_room(members, path.name, str(folder))

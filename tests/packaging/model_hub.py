@@ -30,6 +30,7 @@ class ModelHub:
     statuses: answers the hub gives first, one a request, with these headers. cut_after: bytes after which the storage
     host drops the connection, one a request. states_length False: the end of the connection is the end of the bytes.
     files: further ones of the repository, by path. storage_statuses: what the storage host answers first.
+    hub_headers, storage_headers: said besides, or in place of what is true. refuses_ranges: 416 is the answer to any.
     """
 
     content: bytes
@@ -40,6 +41,9 @@ class ModelHub:
     storage_statuses: list[int] = field(default_factory=list)
     cut_after: list[int] = field(default_factory=list)
     ignores_range: bool = False
+    refuses_ranges: bool = False
+    hub_headers: dict[str, str] = field(default_factory=dict)
+    storage_headers: dict[str, str] = field(default_factory=dict)
     states_length: bool = True
     announces: bool = True
     commit: str = REVISION
@@ -60,7 +64,9 @@ class _Handler(BaseHTTPRequestHandler):
         place = f"/{REPO}/resolve/{REVISION}/"
         name = unquote(self.path).removeprefix(place).removeprefix("/blob/")
         content = self.hub.files.get(name, self.hub.content if name == FILE else None)
-        if self.role == "storage" and self.hub.storage_statuses:
+        if self.role == "storage" and self.hub.refuses_ranges and headers.get("Range"):
+            self._answer(416, {})
+        elif self.role == "storage" and self.hub.storage_statuses:
             self._answer(self.hub.storage_statuses.pop(0), {})
         elif self.role == "storage" and content is not None:
             self._send_bytes(content)
@@ -74,7 +80,8 @@ class _Handler(BaseHTTPRequestHandler):
             if self.hub.announces:
                 facts["X-Linked-Size"] = str(len(content))
                 facts["X-Linked-Etag"] = f'"{hashlib.sha256(content).hexdigest()}"'
-            self._answer(302, {"Location": f"{self.hub.storage_url}/blob/{quote(name)}", **facts})
+            place = f"{self.hub.storage_url}/blob/{quote(name)}"
+            self._answer(302, {"Location": place, **facts, **self.hub.hub_headers})
 
     def _send_bytes(self, content: bytes) -> None:
         start, status = 0, 200
@@ -87,7 +94,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         if self.hub.states_length:
             extra["Content-Length"] = str(len(body))
-        for name, value in extra.items():
+        for name, value in {**extra, **self.hub.storage_headers}.items():
             self.send_header(name, value)
         self.end_headers()
         self.close_connection = not self.hub.states_length

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from model_packaging.errors import PackagingError
 from model_packaging.ggml_types import FILE_TYPES, TENSOR_TYPES
 from model_packaging.gguf_header import GgufHeader, read_header
-from tests.fixtures.hostile_gguf import MONSTERS, write_of_many_texts
+from tests.fixtures.hostile_gguf import MONSTERS, with_value, write_of_many_texts
 from tests.fixtures.tiny_gguf import CONTEXT_LENGTH, write_tiny_hybrid
 
 
@@ -144,6 +144,13 @@ def test_a_file_that_is_no_whole_servable_model_is_refused(
 ) -> None:
     with pytest.raises(PackagingError, match=expected):
         _read(_written(tmp_path / "m.gguf", change))
+
+
+@pytest.mark.parametrize("tokens", [0, (1 << 24) + 1, (1 << 31) - 1, 1 << 31])
+def test_a_context_longer_than_any_models_is_not_believed(tiny: Path, tokens: int) -> None:
+    data = with_value(tiny, "llama.context_length", struct.pack("<I", tokens))
+    with pytest.raises(PackagingError, match=f"llama.context_length: {tokens}; 1 to 16777216 tokens expected"):
+        _read(data)
 
 
 def test_without_a_file_type_the_commonest_tensor_type_stands_for_it(tmp_path: Path) -> None:

@@ -135,6 +135,99 @@ def test_a_host_that_does_not_resume_is_read_from_the_start(hub: ModelHub, fetch
     assert fetch.partial.read_bytes() == hub.content
 
 
+def test_a_host_that_takes_no_range_and_cuts_every_answer_does_not_keep_a_download_going(
+    hub: ModelHub, fetch: _Fetch
+) -> None:
+    hub.refuses_ranges = True
+    hub.cut_after = [1000] * 100
+    with pytest.raises(UnavailableError, match=r"5 tries in a row failed, the last with: "):
+        fetch()
+    assert hub.ranges() == [None, "bytes=1000-", None, "bytes=1000-", None]
+
+
+def test_bytes_that_come_again_from_a_host_that_does_not_resume_are_no_progress(hub: ModelHub, fetch: _Fetch) -> None:
+    fetch.partial.write_bytes(hub.content[:900])
+    hub.ignores_range = True
+    hub.cut_after = [700, 600] * 50
+    with pytest.raises(UnavailableError, match=r"5 tries in a row failed"):
+        fetch()
+    assert fetch.waits == [1.0, 2.0, 4.0, 8.0]
+
+
+def test_a_host_that_does_not_resume_may_bring_more_each_time(hub: ModelHub, fetch: _Fetch) -> None:
+    hub.ignores_range = True
+    hub.cut_after = [100 * count for count in range(1, 10)]
+    fetch()
+    assert fetch.partial.read_bytes() == hub.content
+    assert fetch.waits == [1.0] * 9
+
+
+_NO_COUNTS = ("\u00b2", "9" * 5000, "-1", "1e3", " ", "0x10", "\u00bd")
+
+
+@pytest.mark.parametrize("value", _NO_COUNTS)
+def test_a_size_on_the_hub_that_is_no_count_says_nothing(hub: ModelHub, fetch: _Fetch, value: str) -> None:
+    hub.hub_headers = {"X-Linked-Size": value}
+    fetch()
+    assert fetch.partial.read_bytes() == hub.content
+
+
+@pytest.mark.parametrize("value", [*_NO_COUNTS, "Wed, 21 Oct 2026 07:28:00 GMT"])
+def test_a_time_to_wait_that_is_no_count_is_the_usual_one(hub: ModelHub, fetch: _Fetch, value: str) -> None:
+    hub.statuses = [(429, {"Retry-After": value})]
+    fetch()
+    assert (fetch.partial.read_bytes(), fetch.waits) == (hub.content, [1.0])
+
+
+@pytest.mark.parametrize("value", _NO_COUNTS)
+def test_a_length_that_is_no_count_is_the_surroundings_fault_or_says_nothing(
+    hub: ModelHub, fetch: _Fetch, value: str
+) -> None:
+    hub.storage_headers = {"Content-Length": value}
+    with pytest.raises(UnavailableError, match="5 tries in a row failed"):
+        fetch()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "bytes \u00b2-\u00b2/\u00b2",
+        f"bytes 1000-{'9' * 5000}/{'9' * 5000}",
+        "bytes 1001-1999/2000",  # not what was asked for: appended, it would be a file of other bytes
+        "bytes 0-1999/2000",
+        "items 1000-1999/2000",
+        "\x1b[2Jbytes",
+    ],
+)
+def test_a_range_that_was_not_asked_for_is_not_appended(hub: ModelHub, fetch: _Fetch, value: str) -> None:
+    fetch.partial.write_bytes(hub.content[:1000])
+    hub.storage_headers = {"Content-Range": value}
+    with pytest.raises(UnavailableError, match=r"the host sent range .*; 1000- was asked for\. ") as caught:
+        fetch()
+    assert str(caught.value).isprintable()
+    assert len(str(caught.value)) < 500
+    assert fetch.partial.read_bytes() == hub.content[:1000]
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "br", "\x1b[2J"])
+def test_bytes_in_an_encoding_that_nobody_asked_for_are_refused(hub: ModelHub, fetch: _Fetch, encoding: str) -> None:
+    hub.storage_headers = {"Content-Encoding": encoding}
+    with pytest.raises(PackagingError, match=r"Content-Encoding .* came; identity was asked for") as caught:
+        fetch()
+    assert str(caught.value).isprintable()
+    assert not fetch.partial.exists()
+
+
+@pytest.mark.parametrize(
+    "place", ["ftp://storage.example/blob", "http://[::1", "http://storage.example:x/", "file:///etc/passwd"]
+)
+def test_a_redirect_to_what_is_no_web_address_is_refused_at_once(hub: ModelHub, fetch: _Fetch, place: str) -> None:
+    hub.statuses = [(302, {"Location": place})]
+    with pytest.raises(PackagingError, match=r"302 to .*, which is no http or https address; check HF_ENDPOINT"):
+        fetch()
+    assert (len(hub.requests), fetch.waits) == (1, [])
+
+
 def test_waits_grow_to_a_cap_and_then_the_download_gives_up_but_keeps_its_bytes(hub: ModelHub, fetch: _Fetch) -> None:
     fetch.partial.write_bytes(hub.content[:10])
     hub.statuses = [(503, {}), (500, {}), (429, {"Retry-After": "9999"}), (502, {}), (503, {})]
@@ -244,6 +337,7 @@ def test_a_git_lfs_pointer_is_called_by_its_name(hub: ModelHub, declare_hub: Dec
     hub.content = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 3013027808\n"
     ran = _build(declare_hub(), hub, tmp_path)
     assert (ran.status, "this is a Git LFS pointer" in ran.error) == (2, True)
+    assert "HF_ENDPOINT serves pointers in place of files; use an endpoint that resolves them" in ran.error
     assert left_below(tmp_path) == []
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import signal
 import subprocess
@@ -169,8 +170,27 @@ def test_nothing_is_written_over_and_the_name_is_a_ggufs(wide: Path, tmp_path: P
     there.write_text("mine")
     assert "is there already; remove it or choose another name" in _run(wide, "Q8_0", there).error
     assert there.read_text() == "mine"
+    dangling = tmp_path / "dangling.gguf"
+    dangling.symlink_to(tmp_path / "nowhere")
+    assert "is there already" in _run(wide, "Q8_0", dangling).error
     assert "a name that ends in .gguf is needed" in _run(wide, "Q8_0", tmp_path / "x.bin").error
     assert "no such folder" in _run(wide, "Q8_0", tmp_path / "none" / "x.gguf").error
+
+
+def test_of_two_that_quantize_into_one_file_one_writes_it_and_the_other_says_so(wide: Path, tmp_path: Path) -> None:
+    target = tmp_path / "out.gguf"
+    command = [sys.executable, "-m", "model_packaging", "quantize", str(wide), "--output", str(target), "--to"]
+    both = [
+        subprocess.Popen([*command, to], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for to in ("Q8_0", "Q4_K_M")
+    ]
+    said = [process.communicate(timeout=60) for process in both]
+    assert sorted(process.returncode for process in both) == [0, 2]
+    ((won, _),) = [each for each in said if each[0]]
+    ((_, lost),) = [each for each in said if not each[0]]
+    assert f"error: {target}: is there already" in lost
+    assert json.loads(won)["sha256"] == hashlib.sha256(target.read_bytes()).hexdigest()
+    assert list(tmp_path.iterdir()) == [target]
 
 
 def test_an_interrupted_quantizing_leaves_nothing_and_ends_its_worker(wide: Path, tmp_path: Path) -> None:

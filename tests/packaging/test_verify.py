@@ -112,6 +112,9 @@ def test_an_archive_and_its_unpacked_folder_are_both_verified(archive: Path, tmp
             _edit_manifest(gguf__file="other.gguf"),
             "holds manifest.json, tiny.gguf; the manifest lists manifest.json, o",
         ),
+        (_edit_manifest(gguf__context_length=(1 << 24) + 1), "16777217 given; an integer from 1 to 16777216"),
+        (_edit_manifest(name=""), "name: '' given; 1 to 63 of a-z 0-9 . _ -"),
+        (_edit_manifest(name="a" * 64), "given; 1 to 63 of a-z 0-9 . _ -"),
         (_edit_manifest(manifest_version=2), "manifest.json: manifest_version: 2 given; an integer from 1 to 1"),
         (_edit_manifest(colour="blue"), "manifest.json: colour: is not a known key"),
         (_edit_manifest(repo="someone/else"), "manifest.json: repo and revision must be the source's own"),
@@ -169,6 +172,17 @@ def test_a_folder_with_a_link_or_a_stranger_is_refused(archive: Path, tmp_path: 
     shutil.move(folder / "tiny.gguf", tmp_path / "elsewhere.gguf")
     (folder / "tiny.gguf").symlink_to(tmp_path / "elsewhere.gguf")
     assert "'tiny.gguf' is no regular file" in run_cli("verify", folder).error
+
+
+@pytest.mark.parametrize("name", ["\x1b[2Jx.gguf", "\x07", "a\nb", "a\u202eb"])
+def test_a_name_that_would_write_on_the_terminal_is_refused_in_quotes(archive: Path, tmp_path: Path, name: str) -> None:
+    folder = _unpacked(archive, tmp_path / "folder")
+    (folder / name).write_text("x")
+    changed = _repacked(archive, lambda members: members.append((tarfile.TarInfo(name), b"x")))
+    for place in (folder, changed):
+        ran = run_cli("verify", place)
+        assert (ran.status, f"{name!r} is not a plain file name" in ran.error) == (2, True)
+        assert all(line.isprintable() for line in ran.err.splitlines())
 
 
 def test_what_cannot_be_read_is_one_line(archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
