@@ -16,6 +16,7 @@ from pathlib import Path
 
 from local.images.buildah import Buildah
 from local.images.errors import ImageError
+from local.images.lock import locked
 from local.images.paths import Cache
 
 _PACKAGES = "python3,python3-venv,libgomp1,ca-certificates"
@@ -42,12 +43,20 @@ def debian_release() -> str | None:
 
 
 def make(buildah: Buildah, *, libraries: Path, cache: Cache, say: Callable[[str], None]) -> str:
-    """NAME@DIGEST of the stand-in in buildah's storage, made if it is not there. Raises ImageError."""
+    """NAME@DIGEST of the stand-in in buildah's storage, made if it is not there. Raises ImageError.
+
+    By one build at a time: the next one finds what the first has made.
+    """
     name = name_of(libraries)
-    if buildah.has_image(name):
-        say(f"base image: {name}, reused")
-        return _by_digest(buildah, name)
-    root = _root_file_system(cache.base_images / _recipe(), say)
+    with locked(cache.base_images / "lock"):
+        if buildah.has_image(name):
+            say(f"base image: {name}, reused")
+        else:
+            _commit(buildah, name, root=_root_file_system(cache.base_images / _recipe(), say), libraries=libraries)
+    return _by_digest(buildah, name)
+
+
+def _commit(buildah: Buildah, name: str, *, root: Path, libraries: Path) -> None:
     container = buildah.run("from", "scratch")
     try:
         buildah.run("copy", "--quiet", container, str(root), "/")
@@ -56,7 +65,6 @@ def make(buildah: Buildah, *, libraries: Path, cache: Cache, say: Callable[[str]
         buildah.run("commit", "--quiet", "--timestamp", "0", container, name)
     finally:
         buildah.run("rm", container)
-    return _by_digest(buildah, name)
 
 
 def name_of(libraries: Path) -> str:
@@ -76,6 +84,7 @@ def _recipe() -> str:
 
 
 def _root_file_system(folder: Path, say: Callable[[str], None]) -> Path:
+    """The caller holds the lock: the folder that it is made in has one name."""
     if folder.exists():
         return folder
     release = debian_release()

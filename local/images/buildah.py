@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from local.images.errors import ImageError
+from local.images.lock import locked
 
 _POLICY = '{"default": [{"type": "insecureAcceptAnything"}]}'  # nothing is ever pulled: see --pull-never
 
@@ -20,7 +21,12 @@ class Buildah:
     @classmethod
     def below(cls, folder: Path) -> Buildah:
         folder.mkdir(parents=True, exist_ok=True)
-        return cls(storage=folder, driver="overlay" if _overlay_works(folder) else "vfs")
+        # Alone: another build would read half a policy, or find the probe's folders mounted and take the other driver.
+        with locked(folder / "lock"):
+            if not (policy := folder / "policy.json").exists():
+                policy.with_suffix(".partial").write_text(_POLICY)
+                policy.with_suffix(".partial").replace(policy)
+            return cls(storage=folder, driver="overlay" if _overlay_works(folder) else "vfs")
 
     def run(self, *arguments: str) -> str:
         """Standard output, stripped. Raises ImageError with what buildah said."""
@@ -43,9 +49,6 @@ class Buildah:
         return name in self.run("images", "--format", "{{.Name}}:{{.Tag}}").splitlines()
 
     def _command(self, arguments: Sequence[str]) -> list[str]:
-        policy = self.storage / "policy.json"
-        if not policy.exists():
-            policy.write_text(_POLICY)
         command, *options = arguments
         takes_policy = command in ("build", "from", "push", "commit")
         # In a mount namespace of its own: what a failed or killed buildah leaves mounted ends with it.
@@ -53,7 +56,7 @@ class Buildah:
             *("unshare", "--mount", "--propagation", "private", "buildah"),
             *("--root", str(self.storage / "root"), "--runroot", str(self.storage / "run")),
             *("--storage-driver", self.driver, command),
-            *(("--signature-policy", str(policy)) if takes_policy else ()),
+            *(("--signature-policy", str(self.storage / "policy.json")) if takes_policy else ()),
             *options,
         ]
 

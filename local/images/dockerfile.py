@@ -15,12 +15,16 @@ from dataclasses import dataclass, field
 from local.images.errors import ImageError
 
 _PINNED = re.compile(r"[^\s@]+@sha256:[0-9a-f]{64}")
+_CHOICE = re.compile(r"(?P<prefix>[\w.-]+)\$\{(?P<argument>\w+)\}(?:\s|$)")
 
 
 @dataclass(kw_only=True)
 class Stage:
+    """written: the base as the file has it, before arguments are filled in."""
+
     name: str
     base: str
+    written: str
     environment: dict[str, str] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
     entrypoint: tuple[str, ...] = ()
@@ -46,12 +50,9 @@ def resolve(text: str, *, target: str, arguments: Mapping[str, str]) -> Resolved
     stages = _stages(text, arguments, declared)
     if target not in stages:
         raise ImageError(f"--target {target!r}: the Dockerfile has the targets {', '.join(stages) or 'none'}")
-    for source in (stage.base for stage in stages.values()):
-        if source not in stages and not _PINNED.fullmatch(source):
-            raise ImageError(
-                f"FROM {source or '(empty)'}: a base image is pinned as name@sha256:<64 hex>. "
-                "Remedy: pass it with --build-arg BASE_IMAGE=…"
-            )
+    for stage in stages.values():
+        if stage.base not in stages and not _PINNED.fullmatch(stage.base):
+            raise _not_a_base(stage, stages, declared)
     chain = [stages[target]]
     while chain[0].base in stages:
         chain.insert(0, stages[chain[0].base])
@@ -65,6 +66,22 @@ def resolve(text: str, *, target: str, arguments: Mapping[str, str]) -> Resolved
         environment={name: value for stage in chain for name, value in stage.environment.items()},
         labels={name: value for stage in chain for name, value in stage.labels.items()},
         entrypoint=entrypoint,
+    )
+
+
+def _not_a_base(stage: Stage, stages: Mapping[str, Stage], arguments: Mapping[str, str]) -> ImageError:
+    """Where an argument chooses among stages (`FROM libraries-${LIBRARIES}`), the remedy is one of them."""
+    if (chosen := _CHOICE.match(stage.written)) and (
+        choices := [name.removeprefix(chosen["prefix"]) for name in stages if name.startswith(chosen["prefix"])]
+    ):
+        argument = chosen["argument"]
+        return ImageError(
+            f"--build-arg {argument}={arguments.get(argument, '')}: "
+            f"{', '.join(choices[:-1])}{' or ' * (len(choices) > 1)}{choices[-1]} needed"
+        )
+    return ImageError(
+        f"FROM {stage.base or '(empty)'}: a base image is pinned as name@sha256:<64 hex>. "
+        "Remedy: pass it with --build-arg BASE_IMAGE=…"
     )
 
 
@@ -82,7 +99,7 @@ def _stages(text: str, arguments: Mapping[str, str], declared: dict[str, str]) -
                 words.insert(0, "")  # the argument was empty; `resolve` says so
             if len(words) not in (1, 3) or (len(words) == 3 and words[1].upper() != "AS"):
                 raise ImageError(f"FROM {rest}: written as FROM base AS name")
-            current = Stage(name=words[2] if len(words) == 3 else str(len(stages)), base=words[0])
+            current = Stage(name=words[2] if len(words) == 3 else str(len(stages)), base=words[0], written=rest)
             stages[current.name] = current
         elif keyword == "COPY" and (other := re.search(r"--from=(\S+)", rest)) and other[1] not in stages:
             raise ImageError(f"COPY {other[0]}: no stage of this name, and images are not copied from")

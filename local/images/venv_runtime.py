@@ -6,7 +6,6 @@ there the base image's, here a copy of those that `make setup` compiled. So noth
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import platform
@@ -14,12 +13,12 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from local.images.errors import ImageError
+from local.images.lock import locked
 from local.images.paths import ROOT, Cache
 from local.setup import installer_environment
 
@@ -69,7 +68,7 @@ def make(requirements: Path, *, cache: Cache, say: Callable[[str], None]) -> Ven
     key = hashlib.sha256(content + facts.encode() + libraries.parent.name.encode()).hexdigest()[:32]
     runtime = VenvRuntime(folder=cache.environments / key, libraries=libraries)
     stamp = runtime.folder / "complete"
-    with _lock(cache.environments / f"{key}.lock"):
+    with locked(cache.environments / f"{key}.lock"):
         if stamp.exists():
             say(f"environment {key}: as these requirements want it, reused")
             return runtime
@@ -107,7 +106,7 @@ def native_libraries(requirements: str, *, cache: Cache) -> Path:
     target = cache.native_libraries / digest.hexdigest()[:32] / "bin"
     if not files:
         raise ImageError(f"{packages.parent / 'llama_cpp' / 'lib'}: no library there. Remedy: make clean setup")
-    with _lock(cache.native_libraries / "lock"):
+    with locked(cache.native_libraries / "lock"):
         if not target.exists():
             partial = target.with_name("partial")
             shutil.rmtree(partial, ignore_errors=True)
@@ -118,6 +117,8 @@ def native_libraries(requirements: str, *, cache: Cache) -> Path:
 
 
 def _copy_once(files: list[Path], target: Path) -> None:
+    """Readable to all, whatever the umask is: an image's base gets them as they are here."""
+    target.chmod(0o755)
     names: dict[bytes, str] = {}
     for file in sorted(files, key=lambda path: len(path.name), reverse=True):
         content = hashlib.sha256(file.read_bytes()).digest()
@@ -126,6 +127,7 @@ def _copy_once(files: list[Path], target: Path) -> None:
         else:
             names[content] = file.name
             shutil.copyfile(file, target / file.name)
+            (target / file.name).chmod(0o644)
 
 
 def _uv() -> str:
@@ -146,11 +148,3 @@ def _run(command: list[str]) -> None:
         raise ImageError(
             f"{Path(command[0]).name} {command[1]} failed with exit code {done.returncode}:\n{done.stdout[-6000:]}"
         )
-
-
-@contextmanager
-def _lock(path: Path) -> Iterator[None]:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
