@@ -21,6 +21,14 @@ class BadLine(ValueError):
 
 def read_object(line: bytes) -> dict[str, Any]:
     """line: without its line break. What JSON's grammar lets through is `check_value`'s business. Raises BadLine."""
+    value = read_value(line)
+    if not isinstance(value, dict):
+        raise BadLine(f"{type_name(value)}; an object is needed")
+    return value
+
+
+def read_value(line: bytes) -> Any:
+    """The same, for JSON of any type."""
     if not line.strip():
         raise BadLine("empty; remove it")
     try:
@@ -30,18 +38,16 @@ def read_object(line: bytes) -> dict[str, Any]:
     if text.startswith("\ufeff"):
         raise BadLine("begins with a byte order mark; write the file without it")
     try:
-        value = json.loads(text, object_pairs_hook=_object)
+        return json.loads(text, object_pairs_hook=_object)
     except BadLine:
         raise
     except RecursionError as error:
         raise _too_deep() from error
     except json.JSONDecodeError as error:
-        raise BadLine(f"not JSON: {error.msg} at column {error.colno}") from error
+        place = f"column {error.colno}" if error.lineno == 1 else f"its line {error.lineno}, column {error.colno}"
+        raise BadLine(f"not JSON: {error.msg} at {place}") from error
     except ValueError as error:  # an integer of more digits than Python reads
         raise BadLine(f"not JSON that can be read: {error}") from error
-    if not isinstance(value, dict):
-        raise BadLine(f"{type_name(value)}; an object is needed")
-    return value
 
 
 def check_value(value: object, place: str = "", depth: int = 1) -> None:

@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TypeAlias
 
-from client.decide import lines, view
+from client.decide import lines
 from client.decide.asked import Asked, asked
 from client.decide.in_order import mapped
-from client.decide.wording import wordings
-from client.decisions import Answer, DecisionClient, DecisionError
+from client.decide.telling import ENDS_IT, ForPeople, ForPrograms, Outcome, Told
+from client.decisions import DecisionClient, DecisionError
 from client.decisions.client import CONNECTIONS, DEADLINE_SECONDS
-from client.errors import ANSWERED, JOB_FAILED, REFUSED, SOME_FAILED, JobFailed, Refused
+from client.errors import ANSWERED, JOB_FAILED, REFUSED, SOME_FAILED, Refused
 from client.transport.arguments import add_deadline, add_target, target_of
 
 Say = Callable[[str], None]
-Outcome: TypeAlias = "Mapping[str, Answer] | DecisionError"
-_ENDS_IT = frozenset(  # whatever is asked: a person has to do something first
-    {"aws_credentials", "access_denied", "endpoint_not_found", "not_connected", "authentication_error"}
-)
 _EXAMPLES = """examples:
   python -m client decide --url http://127.0.0.1:8080 --state "I was charged twice." \\
       --question "Which team?" --option billing="Payments and invoices" --option login="Access to the account"
@@ -32,35 +26,37 @@ _EXAMPLES = """examples:
       --question "How urgent is it?" --level "Can wait" --level "Today" --level "Now"
   python -m client decide --endpoint-name decision-dev-scoring --input decisions.jsonl --json > answers.jsonl
 
-exit codes: 0 answered; 1 some were not; 2 nothing was, for what was asked or whom; 3 nothing was, for another reason
+exit codes: 0 answered; 1 some were not; 2 nothing was, for what was asked or whom; 3 nothing was, for another reason,
+or what was could not be written; 141 who read the output went away
 """
 
 
 def run(options: argparse.Namespace, say: Say) -> int:
     try:
         return _run(options, say)
-    except (Refused, JobFailed) as error:
+    except Refused as error:
         if not options.json:
             raise
-        cause = error.__cause__ if isinstance(error.__cause__, DecisionError) else DecisionError("refused", str(error))
-        print(lines.error_line(cause, line=None), flush=True)
-        return REFUSED if isinstance(error, Refused) else JOB_FAILED
+        print(lines.error_line(DecisionError("refused", str(error)), line=None), flush=True)
+        return REFUSED
 
 
 def _run(options: argparse.Namespace, say: Say) -> int:
     questions, target = asked(options), target_of(options)
+    told: Told = ForPrograms() if options.json else ForPeople()
     answered, failed = 0, list[DecisionError]()
     with DecisionClient(target, deadline_seconds=options.deadline, say=say) as client:
         outcomes = mapped(lambda each: _outcome(client, each), questions, at_once=options.concurrency)
         with closing(outcomes):
-            for each, outcome in zip(questions, outcomes, strict=True):
+            for index, (each, outcome) in enumerate(zip(questions, outcomes, strict=True)):
+                told.outcome(each, outcome)
                 if not isinstance(outcome, DecisionError):
                     answered += 1
-                elif outcome.code in _ENDS_IT:
-                    raise _end(outcome, answered, each) from outcome
-                else:
-                    failed.append(outcome)
-                (_tell_programs if options.json else _tell_people)(each, outcome)
+                    continue
+                failed.append(outcome)
+                if outcome.code in ENDS_IT and each.line is not None:
+                    told.end(each.line, answered=answered, rest=questions[index + 1 :])
+                    break
     return _exit_code(answered, failed)
 
 
@@ -71,40 +67,19 @@ def _outcome(client: DecisionClient, each: Asked) -> Outcome:
         return error
 
 
-def _end(error: DecisionError, answered: int, each: Asked) -> Exception:
-    if not answered:
-        return Refused(error.message)
-    return JobFailed(f"line {each.line}: {error.message}; {answered} lines before it are answered")
-
-
 def _exit_code(answered: int, failed: Sequence[DecisionError]) -> int:
     if not failed:
         return ANSWERED
     if answered:
         return SOME_FAILED
-    theirs = all(error.status is not None and 400 <= error.status < 500 and not error.retryable for error in failed)
-    return REFUSED if theirs else JOB_FAILED
+    return REFUSED if all(map(_is_theirs, failed)) else JOB_FAILED
 
 
-def _tell_programs(each: Asked, outcome: Outcome) -> None:
-    if isinstance(outcome, DecisionError):
-        print(lines.error_line(outcome, line=each.line), flush=True)
-        return
-    for name, answer in outcome.items():
-        print(lines.answer_line(name, answer, line=each.line), flush=True)
-
-
-def _tell_people(each: Asked, outcome: Outcome) -> None:
-    place = "" if each.line is None else f"line {each.line}: "
-    if isinstance(outcome, DecisionError):
-        later = "; it may be answered later, and --deadline says how long is tried" if outcome.retryable else ""
-        print(f"decide: {place}{outcome.message}{later}", file=sys.stderr, flush=True)
-        return
-    words = wordings(each.body)
-    for name, answer in outcome.items():
-        if each.line is not None or len(outcome) > 1:
-            print(f"{place}{view.shown(name)}")
-        print(view.table(answer, words[name], colour=sys.stdout.isatty()) + "\n", flush=True)
+def _is_theirs(error: DecisionError) -> bool:
+    """Of who asks: what is asked, or whom."""
+    if error.code in ENDS_IT:
+        return True
+    return error.status is not None and 400 <= error.status < 500 and not error.retryable
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from client.decide.wording import Wording
 from client.decisions import Answer
 from client.table import bar
+from client.terminal import shown
 
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 
@@ -36,17 +37,13 @@ def _remarks(answer: Answer) -> Iterator[str]:
 
 
 def _origin(answer: Answer) -> Iterator[str]:
-    yield f"{shown(answer.model)} by {answer.readout} ({answer.prompt_version})"
+    yield f"{shown(answer.model)} by {shown(answer.readout)} ({shown(answer.prompt_version)})"
     calibrated = answer.calibration_version is not None
     yield f"calibrated, temperature {answer.temperature:.3g}" if calibrated else "not calibrated"
     if answer.input_tokens is not None:
         cached = "" if answer.cached_tokens is None else f", {answer.cached_tokens} of them cached"
         yield f"{answer.input_tokens} tokens{cached}"
-    yield f"mass on the options {answer.label_mass:.3g}"
+    if not answer.readout.startswith("likelihood"):  # the longer the texts the less, whatever is right
+        yield f"mass on the options {answer.label_mass:.3g}"
     if answer.rotation_spread is not None:
         yield f"moved by their order by up to {answer.rotation_spread:.1%}"
-
-
-def shown(text: str) -> str:
-    """Characters that would move a terminal's cursor or change its colours, as escapes."""
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in text)

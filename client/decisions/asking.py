@@ -11,6 +11,15 @@ from client.transport.failures import Failure, StreamCut
 from client.transport.retrying import Clock, answered
 from client.transport.time_limits import ends_in
 
+LONGEST_SECONDS = 86_400.0
+
+
+def checked_deadline(seconds: float) -> float:
+    """Raises ValueError. None left, or less, is no fault of the program's: the call then ends at once."""
+    if not seconds <= LONGEST_SECONDS:  # so that NaN is none either
+        raise ValueError(f"deadline_seconds: {seconds}; a number of at most {LONGEST_SECONDS:g} is needed")
+    return seconds
+
 
 def made(
     call: Call[T],

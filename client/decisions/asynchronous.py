@@ -13,8 +13,10 @@ import boto3
 
 from client.decisions import calls
 from client.decisions.answer import Answer
+from client.decisions.asking import checked_deadline
 from client.decisions.calls import Call, T
 from client.decisions.client import CONNECTIONS, DEADLINE_SECONDS, DecisionClient
+from client.decisions.error import closed
 from client.decisions.questions import Decision, Question
 from client.decisions.values import JsonValue
 from client.transport.targets import LocalTarget, SageMakerTarget, Target, UrlTarget, silent
@@ -37,7 +39,8 @@ class AsyncDecisionClient:
     ) -> None:
         if not 1 <= concurrency <= CONNECTIONS:
             raise ValueError(f"concurrency: {concurrency}; 1 to {CONNECTIONS} allowed")
-        self._target, self._deadline_seconds, self._say = target, deadline_seconds, say
+        self._target, self._deadline_seconds, self._say = target, checked_deadline(deadline_seconds), say
+        self._closed = False
         self._threads = ThreadPoolExecutor(concurrency, thread_name_prefix="decisions")
         self._lock = threading.Lock()
         self._opened: DecisionClient | None = None
@@ -112,7 +115,8 @@ class AsyncDecisionClient:
         return await self._on_a_thread(lambda: self._client().metrics())
 
     async def close(self) -> None:
-        """Calls under way are waited for."""
+        """Calls under way are waited for; those afterwards are refused: DecisionError `closed`."""
+        self._closed = True
         await asyncio.to_thread(self._threads.shutdown)
         if self._opened is not None:
             await asyncio.to_thread(self._opened.close)
@@ -139,6 +143,8 @@ class AsyncDecisionClient:
             raise
 
     async def _on_a_thread(self, work: Callable[[], T]) -> T:
+        if self._closed:
+            raise closed()
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
     def _client(self) -> DecisionClient:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -10,9 +11,9 @@ import boto3
 
 from client.decisions import calls
 from client.decisions.answer import Answer
-from client.decisions.asking import made
+from client.decisions.asking import checked_deadline, made
 from client.decisions.calls import Call, T
-from client.decisions.error import DecisionError
+from client.decisions.error import DecisionError, closed
 from client.decisions.questions import Decision, Question
 from client.decisions.values import JsonValue
 from client.transport.local_model import LocalServer
@@ -38,7 +39,8 @@ class DecisionClient:
         say: Callable[[str], None] = silent,
         clock: Clock | None = None,
     ) -> None:
-        self._deadline_seconds, self._clock = deadline_seconds, clock or Clock()
+        self._deadline_seconds, self._clock = checked_deadline(deadline_seconds), clock or Clock()
+        self._closed = threading.Event()
         self._has_metrics = not isinstance(target, SageMakerTarget)
         self._upstream = opened(target, connections=CONNECTIONS, say=say)
 
@@ -126,6 +128,8 @@ class DecisionClient:
             raise
 
     def close(self) -> None:
+        """Calls afterwards are refused: DecisionError `closed`."""
+        self._closed.set()
         self._upstream.close()
 
     def __enter__(self) -> DecisionClient:
@@ -138,5 +142,7 @@ class DecisionClient:
 
     def made(self, call: Call[T], deadline_seconds: float | None, *, gone: Callable[[], bool] = lambda: False) -> T:
         """gone: whether nobody waits for the answer any more; then it is not asked again."""
-        seconds = self._deadline_seconds if deadline_seconds is None else deadline_seconds
+        seconds = self._deadline_seconds if deadline_seconds is None else checked_deadline(deadline_seconds)
+        if self._closed.is_set():
+            raise closed()
         return made(call, self._upstream, deadline_seconds=seconds, clock=self._clock, gone=gone)

@@ -78,6 +78,10 @@ def not_understood(why: str) -> DecisionError:
     )
 
 
+def closed() -> DecisionError:
+    return DecisionError("closed", "this client was closed, and asks no more. Remedy: ask before that, or open another")
+
+
 def _place(loc: object) -> str | None:
     """["body", "questions", "a", "criteria", 1] → questions.a.criteria[1]"""
     if not isinstance(loc, list):

@@ -20,7 +20,9 @@ def results(body: bytes) -> tuple[tuple[str, Answer], ...]:
 
     def read(told: dict[str, Any]) -> tuple[tuple[str, Answer], ...]:
         listed = [told["result"]] if "result" in told else told["results"]
-        return tuple((_text(each["id"]), _result(each)) for each in listed)
+        if not isinstance(listed, list):
+            raise TypeError(f"{str(listed)[:60]!r} is no list")
+        return tuple((_text(each["id"]), _result(each)) for each in map(_object, listed))
 
     return _read(body, read)
 
@@ -29,9 +31,12 @@ def answers(body: bytes) -> dict[str, Answer]:
     """Of section 4, by the question's name."""
 
     def read(told: dict[str, Any]) -> dict[str, Answer]:
-        given = told["answers"]
+        given = _object(told["answers"])
         tokens = int(told["usage"]["input_tokens"]) if len(given) == 1 else None
-        return {name: _answer(each, model=_text(told["model"]), input_tokens=tokens) for name, each in given.items()}
+        return {
+            name: _answer(_object(each), model=_text(told["model"]), input_tokens=tokens)
+            for name, each in given.items()
+        }
 
     return _read(body, read)
 
@@ -45,6 +50,8 @@ def _read(body: bytes, read: Callable[[dict[str, Any]], _T]) -> _T:
         told = json.loads(body, parse_float=_finite, parse_constant=_finite)
     except (ValueError, RecursionError) as error:
         raise not_understood(f"not JSON: {error}: {body[:100]!r}") from error
+    if not isinstance(told, dict):
+        raise not_understood(f"{type(told).__name__} where an object is needed: {body[:100]!r}")
     try:
         return read(told)
     except KeyError as error:
@@ -114,6 +121,12 @@ def _answer(told: Mapping[str, Any], *, model: str, input_tokens: int | None) ->
 
 def _numbers(values: Sequence[Any]) -> tuple[float, ...]:
     return tuple(float(each) for each in values)
+
+
+def _object(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise TypeError(f"{str(value)[:60]!r} is no object")
+    return value
 
 
 def _texts(values: Any) -> tuple[str, ...]:

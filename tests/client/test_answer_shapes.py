@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -154,6 +155,12 @@ def test_an_answer_that_is_none_is_not_understood(body: object) -> None:
     for call in (None, calls.ask_body(json.loads(calls.decide(DECISION).requests[0].body))):
         error = failure(whole(body), call)
         assert (error.code, error.status) == ("not_understood", 200)
+
+
+@pytest.mark.parametrize("body", [[], 7, "x", {"result": []}, {"result": "x"}, {"results": {}}, {"results": [[]]}])
+def test_json_of_another_shape_is_told_in_words(body: object) -> None:
+    said = str(failure(whole(body)))
+    assert re.search("an object is needed|is no object|is no list", said), said
 
 
 SCORE = {

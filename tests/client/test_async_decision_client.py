@@ -108,6 +108,20 @@ def test_what_cannot_be_opened_is_refused_when_it_is_entered() -> None:
         AsyncDecisionClient.http("http://127.0.0.1:9", concurrency=0)
 
 
+def test_a_client_that_was_closed_says_so(tiny_server: Server) -> None:
+    async def asked() -> None:
+        client = AsyncDecisionClient.http(f"http://127.0.0.1:{tiny_server.port}")
+        assert (await client.decide(DECISION)).model == "tiny"
+        await client.close()
+        await client.close()
+        for call in (client.decide(DECISION), client.models(), client.metrics()):
+            with pytest.raises(DecisionError, match="this client was closed") as failed:
+                await call
+            assert failed.value.code == "closed"
+
+    asyncio.run(asked())
+
+
 def test_a_call_that_is_cancelled_is_not_asked_again(tiny_runtime: Runtime) -> None:
     """The server says busy for ever; without a hearing for the caller it would be asked until the deadline."""
     busy = wrapped(503, b'{"error": "full", "retryable": true, "retry_after_seconds": 0.01}')

@@ -66,6 +66,8 @@ def test_people_see_the_question_a_bar_for_each_option_and_where_it_comes_from(t
     assert origin.startswith("    tiny by letters (direct-options-v1); not calibrated; ")
     assert "mass on the options" in origin
     assert "warning: allowed_token_mass" in terminal.out
+    assert terminal.decide(*ASKS, *TWO, "--readout", "likelihood") == 0
+    assert "mass on the options" not in terminal.out  # by likelihood a small one says nothing
 
 
 def test_each_type_of_question_is_asked_from_flags(terminal: Terminal) -> None:
@@ -183,6 +185,34 @@ def test_a_state_is_text_json_or_a_file(terminal: Terminal, tmp_path: Path) -> N
     assert terminal.told[0]["prompt_sha256"] != hashes[0]
 
 
+def test_flags_wish_for_all_of_a_file_and_no_line_may_wish_otherwise(terminal: Terminal) -> None:
+    question = {"type": "noul", "instructions": "So?"}
+    bodies: list[Any] = [
+        decision(),
+        {"decisions": [decision(id="1"), decision(id="2", readout="likelihood")]},
+        {"state": "x", "questions": {"q": question, "r": {**question, "x_abstain_below": 1}}},
+    ]
+    wishes = ("--readout", "likelihood", "--prompt-version", "likelihood-v1", "--abstain-below", "1")
+    content = b"\n".join(json.dumps(each).encode() for each in bodies)
+    assert terminal.decide("--input", "-", "--json", *wishes, stdin=content) == 0
+    assert [each["readout"] for each in terminal.told] == 5 * ["likelihood"]
+    assert [each["abstained"] for each in terminal.told] == 5 * [True]
+    assert terminal.decide("--input", "-", "--readout", "letters", stdin=content) == 2
+    assert "line 2: it has 'readout': 'likelihood', and --readout says 'letters'" in terminal.err
+    assert terminal.decide("--input", "-", "--abstain-below", "0.5", stdin=content) == 2
+    assert "line 3: it has 'x_abstain_below': 1, and --abstain-below says 0.5" in terminal.err
+
+
+def test_a_first_line_that_cannot_be_read_has_its_number_too(terminal: Terminal) -> None:
+    asked = json.dumps(decision()).encode()
+    assert terminal.decide("--input", "-", stdin=asked[:-1] + b"\n" + asked) == 2
+    assert "--input -, line 1: not JSON" in terminal.err
+    spread = json.dumps(decision(), indent=1).encode().replace(b"evidence", b'evi"dence') + b"}"
+    assert terminal.decide("--input", "-", stdin=spread) == 2
+    assert "--input -: not JSON" in terminal.err
+    assert "at its line " in terminal.err
+
+
 # what cannot be asked
 
 
@@ -194,6 +224,7 @@ def test_a_state_is_text_json_or_a_file(terminal: Terminal, tmp_path: Path) -> N
         ((*ASKS, "--state-json", "1", *TWO), "2 states"),
         ((*ASKS[:2], *TWO), "--question: missing"),
         ((*ASKS, *TWO, "--input", "x"), "--state: goes without --input"),
+        (("--level", "low", "--input", "x"), "--level: goes without --input"),
         ((*ASKS, "--option", "a", "--option", "b"), "--option a: no description"),
         ((*ASKS, "--level", "a"), "--level: not with a decision"),
         ((*ASKS, "--type", "noul", "--option", "a"), "--option: not with --type noul, which has --true and --false"),
@@ -201,7 +232,14 @@ def test_a_state_is_text_json_or_a_file(terminal: Terminal, tmp_path: Path) -> N
         (("--state-json", "{", *ASKS[2:], *TWO), "--state-json: not JSON"),
         (("--input", "absent.json"), "--input absent.json: No such file"),
         (("--state-file", "absent.txt", *ASKS[2:], *TWO), "--state-file absent.txt: No such file"),
-        ((*ASKS, *TWO, "--abstain-below", "nan"), "cannot be written as JSON"),
+        (("--state-json", '{"a": 1, "a": 2}', *ASKS[2:], *TWO), "--state-json: the key 'a' stands more than once"),
+        (("--state-json", "[" * 100_000, *ASKS[2:], *TWO), "--state-json: nests deeper than 64 levels"),
+        (("--state-json", "1, 2", *ASKS[2:], *TWO), "--state-json: not JSON: Extra data at column 2"),
+        (("--state-json", "1e999", *ASKS[2:], *TWO), "--state-json: inf; only finite numbers"),
+        ((*ASKS, *TWO, "--abstain-below", "nan"), "--abstain-below nan: more than 0 and at most 1"),
+        ((*ASKS, *TWO, "--abstain-below", "0"), "--abstain-below 0: more than 0 and at most 1"),
+        ((*ASKS[:3], "\udcff", *TWO), "--question: not UTF-8"),
+        ((*ASKS, "--option", "a=\udcff"), "--option: not UTF-8"),
         ((*ASKS, *TWO, "--region", "eu-north-1"), "--region: goes with --endpoint-name"),
         ((*ASKS, *TWO, "--setting", "N_CTX=512"), "--setting: goes with --model"),
         ((*ASKS, *TWO, "--api-key-env", "NO_SUCH_VARIABLE"), "--api-key-env NO_SUCH_VARIABLE: no such variable"),
@@ -223,7 +261,8 @@ def test_whom_cannot_be_asked_is_refused_with_a_remedy(
         return terminal.err
 
     assert "no server there" in refused("--url", "http://127.0.0.1:9")
-    assert "not a URL" in refused("--url", "127.0.0.1:9")
+    for url in ("127.0.0.1:9", "http://127.0.0.1:99999", "http://127.0.0.1:abc", "http://:9", "http://[", "http://a b"):
+        assert f"--url {url}: not a URL" in refused("--url", url)
     assert "no such file or folder" in refused("--model", "absent.gguf")
     assert "not found" in refused("--endpoint-name", "other")
     tiny_runtime.faults[:] = [wrapped(401, b'{"error": "the key", "code": "authentication_error"}')]
@@ -242,7 +281,8 @@ def test_a_fault_that_a_person_has_to_mend_ends_it_at_the_first_line(
     content = b"\n".join(json.dumps(decision(id=str(number))).encode() for number in range(50))
     code = through_sagemaker.decide("--input", "-", "--json", "--concurrency", "1", stdin=content)
     assert code == 2
-    assert [each["code"] for each in through_sagemaker.told] == ["authentication_error"]
+    assert [each["code"] for each in through_sagemaker.told] == ["authentication_error"] + 49 * ["not_asked"]
+    assert [each["line"] for each in through_sagemaker.told] == list(range(1, 51))
 
 
 def test_what_no_server_answered_has_an_exit_code_of_its_own(

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from client.decisions import (
+    AsyncDecisionClient,
     Choice,
     Decision,
     DecisionClient,
@@ -132,7 +133,28 @@ def test_a_local_model_is_served_while_the_client_is_open(http: DecisionClient, 
     assert "loaded" in told[-1]
     with pytest.raises(DecisionError) as failed:
         client.decide(DECISION)
-    assert (failed.value.code, failed.value.status) == ("not_connected", None)
+    assert (failed.value.code, failed.value.status) == ("closed", None)
+
+
+def test_a_client_that_was_closed_says_so(tiny_server: Server) -> None:
+    client = DecisionClient.http(f"http://127.0.0.1:{tiny_server.port}")
+    assert client.decide(DECISION).model == "tiny"
+    client.close()
+    client.close()
+    error = failure(client)
+    assert (error.code, error.retryable) == ("closed", False)
+    assert "this client was closed" in str(error)
+
+
+@pytest.mark.parametrize("seconds", [float("nan"), float("inf"), 1e9])
+def test_a_deadline_that_is_no_time_is_refused_at_once(http: DecisionClient, seconds: float) -> None:
+    with pytest.raises(ValueError, match="deadline_seconds: "):
+        DecisionClient.http("http://127.0.0.1:9", deadline_seconds=seconds)
+    with pytest.raises(ValueError, match="deadline_seconds: "):
+        AsyncDecisionClient.http("http://127.0.0.1:9", deadline_seconds=seconds)
+    with pytest.raises(ValueError, match="deadline_seconds: "):
+        http.decide(DECISION, deadline_seconds=seconds)
+    assert failure(http, deadline_seconds=-1.0).code == "deadline_exceeded"
 
 
 def test_the_real_model_answers_through_the_client() -> None:
@@ -265,9 +287,10 @@ def test_the_api_key_reaches_the_server_and_no_text(tmp_path: Path) -> None:
     assert "another" not in str(error)
 
 
-@pytest.mark.parametrize(
-    "url", ["nonsense", "ftp://x", "http://", "http://user:secret@x", "http://x/?key=secret", "http://["]
-)
+URLS = ("nonsense", "ftp://x", "http://", "http://user:secret@x", "http://x/?key=secret", "http://[")
+
+
+@pytest.mark.parametrize("url", [*URLS, "http://x:99999", "http://x:abc", "http://:1", "http://x:0"])
 def test_a_url_that_cannot_be_asked_is_refused(url: str) -> None:
     with pytest.raises(Refused, match="--url") as failed:
         DecisionClient.http(url)
