@@ -95,6 +95,11 @@ def compile_sources(folder: Path) -> int:
             line = getattr(error, "lineno", None)
             place = f"{file.relative_to(folder)}{f', line {line}' if line else ''}"
             raise SelfCheckError(f"{place}: {error}") from error
+        except OSError as error:
+            raise SelfCheckError(
+                f"{file.relative_to(folder)}: {error.strerror}, as user {os.geteuid()}. Remedy: files that every user "
+                "may read"
+            ) from error
     return len(files)
 
 

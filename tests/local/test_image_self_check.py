@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import subprocess
 import sys
@@ -75,6 +76,22 @@ def test_a_library_that_computes_something_else_fails_the_build(tmp_path: Path, 
     )
     assert done.returncode == 1, done.stdout
     assert "computed without llama.cpp" in done.stderr
+
+
+def test_a_file_that_the_checks_user_may_not_read_is_named_with_the_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Root may read all, so the refusal is the operating system's in name alone."""
+    (tmp_path / "serve").write_text("")
+
+    def refuse(path: Path) -> bytes:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    with pytest.raises(self_check.SelfCheckError) as caught:
+        self_check.compile_sources(tmp_path)
+    reason = f"serve: Permission denied, as user {os.geteuid()}. Remedy: files that every user may read"
+    assert str(caught.value) == reason
 
 
 def test_the_tiny_model_is_the_same_file_each_time(tmp_path: Path) -> None:
