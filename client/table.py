@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from client.terminal import shown
+
 BAR_WIDTH = 24
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
@@ -22,11 +24,13 @@ def render_decision(result: Mapping[str, Any], options: Sequence[Mapping[str, st
     probabilities: list[float] = list(result["probabilities"])
     logits: list[float] = list(result["option_logits"])
     best = max(range(len(ids)), key=probabilities.__getitem__)
-    width = max(len(each) for each in ids)
+    names = {each: shown(each) for each in ids}
+    width = max(map(len, names.values()))
     lines = []
     for index, (name, probability, logit) in enumerate(zip(ids, probabilities, logits, strict=True)):
         mark = "▶" if index == best else " "
-        line = f"  {mark} {name:<{width}}  {probability:6.1%}  {bar(probability)}  {logit:8.3f}  {descriptions[name]}"
+        described = shown(descriptions[name])
+        line = f"  {mark} {names[name]:<{width}}  {probability:6.1%}  {bar(probability)}  {logit:8.3f}  {described}"
         lines.append(f"{_BOLD}{line}{_PLAIN}" if colour and index == best else line)
     return "\n".join([*lines, _where_the_time_went(result)])
 
@@ -42,7 +46,7 @@ def bar(share: float, width: int = BAR_WIDTH) -> str:
 def _where_the_time_went(result: Mapping[str, Any]) -> str:
     timing = result["timing"]
     parts = [f"{name} {timing[f'{name}_seconds'] * 1000:.1f} ms" for name in ("queue", "encode", "forward", "total")]
-    return (
-        f"    {', '.join(parts)}; {result['input_tokens']} tokens, {timing['cached_tokens']} of them cached; "
-        f"mass on the options {result['allowed_token_mass']:.3g}"
-    )
+    told = f"    {', '.join(parts)}; {result['input_tokens']} tokens, {timing['cached_tokens']} of them cached"
+    if str(result.get("readout")).startswith("likelihood"):  # the longer the texts the less, whatever is right
+        return told
+    return f"{told}; mass on the options {result['allowed_token_mass']:.3g}"

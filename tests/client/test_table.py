@@ -38,6 +38,18 @@ def test_each_option_has_a_line_and_the_most_probable_is_marked() -> None:
     assert timing.endswith("mass on the options 0.988")
 
 
+def test_by_likelihood_the_mass_on_the_options_is_not_shown_for_it_is_always_small() -> None:
+    assert "mass on the options" not in render_decision(result(readout="likelihood"), OPTIONS)
+    assert "mass on the options" in render_decision(result(readout="letters-rotated"), OPTIONS)
+
+
+def test_what_would_move_a_terminal_s_cursor_is_shown_as_text() -> None:
+    first, *_ = render_decision(
+        result(), [{"id": "long_name", "description": "The \x1b[2J\none."}, OPTIONS[1]]
+    ).splitlines()
+    assert first.endswith("The \\x1b[2J\\none.")
+
+
 def test_columns_stand_below_each_other_whatever_the_ids() -> None:
     first, second, _ = render_decision(result(), OPTIONS).splitlines()
     assert first.index("%") == second.index("%")
