@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from client.decisions import Answer, DecisionClient
 from client.errors import Refused
 from client.evaluation import journal, progress
 from client.evaluation.items import ItemSet
-from client.evaluation.outcomes import Outcome
+from client.evaluation.outcomes import Outcome, weights_sha256
 from client.evaluation.run import ask_all
 
 
@@ -59,7 +60,15 @@ def asked(
         )
 
 
-def of_run(folder: Path, data: ItemSet) -> tuple[journal.Settings, tuple[Outcome, ...]]:
+@dataclass(frozen=True, kw_only=True)
+class Earlier:
+    """An evaluation that is there already."""
+
+    settings: journal.Settings
+    outcomes: tuple[Outcome, ...]
+
+
+def of_run(folder: Path, data: ItemSet) -> Earlier:
     """Of an evaluation of the same decisions. Raises Refused."""
     settings, outcomes = journal.read(folder)
     if settings.data_sha256 != data.sha256:
@@ -67,7 +76,7 @@ def of_run(folder: Path, data: ItemSet) -> tuple[journal.Settings, tuple[Outcome
             f"--evaluation {folder}: asked {settings.data}, sha256 {settings.data_sha256[:12]}…; --data has "
             f"{data.sha256[:12]}…. Remedy: give the file that the evaluation was made with"
         )
-    return settings, outcomes
+    return Earlier(settings=settings, outcomes=outcomes)
 
 
 def require_same_model(outcomes: tuple[Outcome, ...], model: str, *, where: str) -> None:
@@ -77,10 +86,24 @@ def require_same_model(outcomes: tuple[Outcome, ...], model: str, *, where: str)
         raise Refused(f"{where}: answered by {', '.join(others)}; the model asked now is {model}. Remedy: run it anew")
 
 
+def require_same_weights(earlier: Earlier, found: Weights, *, where: str, say: Callable[[str], None]) -> None:
+    """A name is not the weights. Raises Refused where the earlier answers are known to be of others; warns where they
+    say nothing: answers to System One alone do not, nor do journals of versions that did not write it down.
+    """
+    given = (each.answer for each in earlier.outcomes if each.answer is not None)
+    known = {each.gguf_sha256 for each in given if each.gguf_sha256 is not None}
+    if others := known - {found.gguf_sha256}:
+        told = ", ".join(f"{each[:12]}…" for each in sorted(others))
+        raise Refused(
+            f"{where}: answered by weights of sha256 {told}; those asked now have {found.gguf_sha256[:12]}…. Remedy: "
+            "name the model that was evaluated, or evaluate this one"
+        )
+    if not known:
+        say(f"{where}: its answers do not say their weights; only the model's name, {found.model}, was compared")
+
+
 def _sha256(answer: Answer) -> str:
-    told = answer.raw.get("model")
-    gguf = told.get("gguf") if isinstance(told, dict) else None
-    sha256 = gguf.get("sha256") if isinstance(gguf, dict) else None
-    if not isinstance(sha256, str):
+    sha256 = weights_sha256(answer)
+    if sha256 is None:
         raise Refused("the server does not say the sha256 of its weights, which a calibration has to name")
     return sha256

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from client.ending import ended_by_sigterm
 from client.errors import ANSWERED, SOME_FAILED
 from client.evaluation.command import MAX_CONCURRENCY, missing
 from client.transport.arguments import add_deadline, add_target
@@ -26,7 +27,8 @@ def run(options: argparse.Namespace, say: Say) -> int:
         from client.calibration.work import calibrate  # numpy, scipy and matplotlib: of this command alone
     except ModuleNotFoundError as error:
         raise missing(error) from error
-    result = calibrate(options, say, show_progress=sys.stderr.isatty())
+    with ended_by_sigterm():
+        result = calibrate(options, say, show_progress=sys.stderr.isatty())
     return ANSWERED if result.artefact is not None else SOME_FAILED
 
 

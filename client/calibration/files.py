@@ -8,6 +8,7 @@ from client.calibration.artefact import FILE_NAME, artefact_bytes
 from client.calibration.page import page
 from client.calibration.result import Result, result_bytes
 from client.errors import Refused
+from client.evaluation.whole_file import write_whole
 
 PAGE_NAME, REPORT_NAME = "calibration.html", "calibration-report.json"
 
@@ -23,7 +24,8 @@ def clear(out: Path) -> None:
 
 
 def write(out: Path, result: Result) -> None:
-    (out / REPORT_NAME).write_bytes(result_bytes(result))
-    (out / PAGE_NAME).write_text(page(result), encoding="utf-8")
+    """Raises JobFailed."""
+    write_whole(out / REPORT_NAME, result_bytes(result))
+    write_whole(out / PAGE_NAME, page(result).encode("utf-8"))
     if result.artefact is not None:
-        (out / FILE_NAME).write_bytes(artefact_bytes(result.artefact))
+        write_whole(out / FILE_NAME, artefact_bytes(result.artefact))

@@ -18,7 +18,6 @@ from client.decisions import DecisionClient
 from client.errors import Refused
 from client.evaluation.items import ItemSet, read_set
 from client.evaluation.journal import Settings
-from client.evaluation.outcomes import Outcome
 from model_packaging.archive import ARCHIVE_NAME
 from model_packaging.errors import PackagingError
 from model_packaging.recalibrate import recalibrate, require_new
@@ -32,6 +31,9 @@ def calibrate(options: argparse.Namespace, say: Say, *, show_progress: bool) -> 
     if options.version is not None:
         check_version(options.version)
     data = read_set(options.data)
+    earlier = None if options.evaluation is None else answers.of_run(options.evaluation, data)
+    if earlier is not None:
+        _check_wishes(options, earlier.settings)
     try:
         if options.archive is not None:
             require_new(out / ARCHIVE_NAME)
@@ -40,7 +42,7 @@ def calibrate(options: argparse.Namespace, say: Say, *, show_progress: bool) -> 
             whom(options, below=out) as asked,
             DecisionClient(asked.target, deadline_seconds=options.deadline, say=say) as client,
         ):
-            result = _fitted(options, data, asked, client, show_progress=show_progress)
+            result = _fitted(options, data, earlier, asked, client, say, show_progress=show_progress)
         files.write(out, result)
         print(text_table(result))
         if options.archive is not None and result.artefact is not None:
@@ -56,18 +58,24 @@ def calibrate(options: argparse.Namespace, say: Say, *, show_progress: bool) -> 
 
 
 def _fitted(
-    options: argparse.Namespace, data: ItemSet, asked: Whom, client: DecisionClient, *, show_progress: bool
+    options: argparse.Namespace,
+    data: ItemSet,
+    earlier: answers.Earlier | None,
+    asked: Whom,
+    client: DecisionClient,
+    say: Say,
+    *,
+    show_progress: bool,
 ) -> Result:
     readout, prompt_version = options.readout, options.prompt_version
-    outcomes: tuple[Outcome, ...] = ()
-    if options.evaluation is not None:
-        if readout is not None or prompt_version is not None:
-            raise Refused("--readout, --prompt-version: those of --evaluation hold. Remedy: leave them out")
-        earlier, outcomes = answers.of_run(options.evaluation, data)
-        readout, prompt_version = earlier.readout, earlier.prompt_version
+    if earlier is not None:
+        readout, prompt_version = earlier.settings.readout, earlier.settings.prompt_version
     found = answers.weights(client, readout=readout, prompt_version=prompt_version)
     check_archive(options.archive, asked.manifest, found)
-    if options.evaluation is None:
+    if earlier is not None:
+        outcomes = earlier.outcomes
+        answers.require_same_weights(earlier, found, where=f"--evaluation {options.evaluation}", say=say)
+    else:
         settings = Settings(
             data=data.name,
             data_sha256=data.sha256,
@@ -85,6 +93,20 @@ def _fitted(
     if all(each.status == NOT_FITTED for each in verdicts):
         raise Refused(_nothing_fitted(options.data, verdicts, collected))
     return _result(options, data, asked, found, collected, verdicts)
+
+
+def _check_wishes(options: argparse.Namespace, earlier: Settings) -> None:
+    """Before anything is started. Raises Refused."""
+    for flag, wished, there in (
+        ("--readout", options.readout, earlier.readout),
+        ("--prompt-version", options.prompt_version, earlier.prompt_version),
+    ):
+        if wished is not None and wished != there:
+            asked = "none, which left it to the server" if there is None else there
+            raise Refused(
+                f"{flag} {wished}: --evaluation {options.evaluation} asked for {asked}. Remedy: leave it out, or "
+                "evaluate with it first"
+            )
 
 
 def _result(

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from client.ending import ended_by_sigterm
 from client.errors import ANSWERED
 from client.evaluation.command import MAX_CONCURRENCY, missing
 from client.transport.arguments import add_deadline
@@ -31,7 +32,8 @@ def run(options: argparse.Namespace, say: Say) -> int:
         from client.comparison.compare import compare
     except ModuleNotFoundError as error:
         raise missing(error) from error
-    compare(options, say, show_progress=sys.stderr.isatty())
+    with ended_by_sigterm():
+        compare(options, say, show_progress=sys.stderr.isatty())
     return ANSWERED
 
 

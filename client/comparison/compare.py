@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from client.comparison.running import How, run_contestant, target_of
 from client.comparison.standings import Standings, standings
 from client.errors import Refused
 from client.evaluation.items import read_set
+from client.evaluation.whole_file import write_whole
 from client.transport.arguments import api_key
 
 FOLDER = Path("comparisons")
@@ -53,11 +53,9 @@ def compare(options: argparse.Namespace, say: Say, *, show_progress: bool) -> St
 
 
 def write(out: Path, told: Standings) -> None:
-    """Each file whole or not at all."""
-    for name, content in ((page.NAME, page.page(told).encode("utf-8")), (document.NAME, document.document(told))):
-        partial = out / f".{name}.partial"
-        partial.write_bytes(content)
-        os.replace(partial, out / name)
+    """Each file whole or not at all. Raises JobFailed."""
+    write_whole(out / page.NAME, page.page(told).encode("utf-8"))
+    write_whole(out / document.NAME, document.document(told))
 
 
 def _baseline(name: str | None, found: Sequence[Contestant]) -> str:

@@ -5,11 +5,12 @@ journal, written when all was asked, so that a comparison that is taken up again
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+from client.evaluation.whole_file import write_whole
 
 NAME = "contestant.json"
 VERSION = 1
@@ -48,10 +49,9 @@ def facts_of(raw: Mapping[str, Any], *, model: str, peak_bytes: int | None = Non
 
 
 def write(folder: Path, facts: Facts) -> None:
-    """Whole or not at all."""
-    partial = folder / f".{NAME}.partial"
-    partial.write_text(json.dumps({"facts_version": VERSION, **asdict(facts)}, indent=2) + "\n", encoding="utf-8")
-    os.replace(partial, folder / NAME)
+    """Raises JobFailed."""
+    told = json.dumps({"facts_version": VERSION, **asdict(facts)}, indent=2) + "\n"
+    write_whole(folder / NAME, told.encode("utf-8"))
 
 
 def read(folder: Path) -> Facts | None:

@@ -14,7 +14,8 @@ from client.comparison.probe import probe
 from client.comparison.standings import Run
 from client.decisions import DecisionClient, LocalTarget, SageMakerTarget, Target, UrlTarget
 from client.errors import Refused
-from client.evaluation import progress, target_name
+from client.evaluation import not_answered, progress, target_name
+from client.evaluation.asked import unanswered
 from client.evaluation.items import ItemSet
 from client.evaluation.journal import Journal, Settings
 from client.evaluation.run import ask_all
@@ -78,6 +79,7 @@ def run_contestant(contestant: Contestant, data: ItemSet, folder: Path, how: How
             # At the end: the first answer is a first one, and memory is at its peak.
             facts = _facts(client, enough=len(outcomes) - done >= len(outcomes) / 2)
             known.write(folder, facts)
+    not_answered.tell(unanswered(data.items, outcomes), outcomes, say, whose=f"{contestant.name}: ")
     return Run(contestant=contestant, facts=facts, outcomes=outcomes)
 
 

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 
+from client.ending import ended_by_sigterm
 from client.errors import Refused
 from client.transport.arguments import add_deadline, add_target
 
@@ -21,7 +22,8 @@ def run(options: argparse.Namespace, say: Callable[[str], None]) -> int:
         from client.evaluation import evaluate
     except ModuleNotFoundError as error:
         raise missing(error) from error
-    return evaluate.run(options, say)
+    with ended_by_sigterm():
+        return evaluate.run(options, say)
 
 
 def missing(error: ModuleNotFoundError) -> Refused:
@@ -69,9 +71,16 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     shown.add_argument("--hourly-price", type=_positive, metavar="PRICE", help="of the instance; for cost per decision")
     limits = parser.add_argument_group("limits that decide on the exit code")
-    limits.add_argument("--min-accuracy", type=_share, metavar="SHARE", help="such as 0.9")
+    limits.add_argument("--min-accuracy", type=_part, metavar="SHARE", help="such as 0.9")
     limits.add_argument("--max-p95", type=_positive, metavar="SECONDS", help="of the latency, the first request apart")
     limits.add_argument("--max-ece", type=_share, metavar="ERROR", help="expected calibration error, such as 0.1")
+    limits.add_argument(
+        "--min-answered",
+        type=_part,
+        metavar="SHARE",
+        help="share of valid answers (default: 1 where any other limit is given: one kept on a part says nothing of "
+        "the rest)",
+    )
     parser.set_defaults(run=run)
 
 
@@ -82,6 +91,13 @@ def _concurrency(text: str) -> int:
         value = 0
     if not 1 <= value <= MAX_CONCURRENCY:
         raise argparse.ArgumentTypeError(f"{text!r}: a whole number from 1 to {MAX_CONCURRENCY} is needed")
+    return value
+
+
+def _part(text: str) -> float:
+    value = _number(text)
+    if not 0 < value <= 1:
+        raise argparse.ArgumentTypeError(f"{text!r}: a number above 0, up to 1, is needed, such as 0.9")
     return value
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Callable
 from pathlib import Path
 
 from client.decisions import DecisionClient, Target
 from client.errors import ANSWERED, SOME_FAILED, JobFailed
-from client.evaluation import items, progress, report, report_json, target_name, verdict
+from client.evaluation import items, not_answered, progress, report, report_json, target_name, verdict
 from client.evaluation.findings import Findings, find
 from client.evaluation.items import ItemSet
 from client.evaluation.journal import Journal, Settings
@@ -17,6 +16,7 @@ from client.evaluation.outcomes import Outcome
 from client.evaluation.report_thresholds import lines
 from client.evaluation.run import ask_all, turns
 from client.evaluation.verdict import Limits
+from client.evaluation.whole_file import write_whole
 from client.transport.arguments import target_of
 
 FOLDER = Path("evaluations")
@@ -43,28 +43,29 @@ def run(options: argparse.Namespace, say: Callable[[str], None]) -> int:
         data.items,
         outcomes,
         risks=options.risk,
-        limits=Limits(min_accuracy=options.min_accuracy, max_p95=options.max_p95, max_ece=options.max_ece),
+        limits=Limits(
+            min_answered=options.min_answered,
+            min_accuracy=options.min_accuracy,
+            max_p95=options.max_p95,
+            max_ece=options.max_ece,
+        ),
         hourly_price=options.hourly_price,
     )
     write(found, folder)
     for line in lines(found.thresholds):
         say(line)
+    not_answered.tell(found.unanswered, outcomes, say)
     if not found.pairs:
-        why = next((each.error for each in found.unanswered if each.error), "answers that are no distributions")
+        why = found.unanswered[0].why
         raise JobFailed(f"none of {len(data.items)} decisions was answered: {why}\nReport: {folder / report.NAME}")
     print(f"{verdict.line(found.summary, found.checks)}; report: {folder / report.NAME}")
     return ANSWERED if all(check.passed for check in found.checks) else SOME_FAILED
 
 
 def write(found: Findings, folder: Path) -> None:
-    """Either report is whole or not there."""
-    for name, content in (
-        (report.NAME, report.report_html(found).encode("utf-8")),
-        (report_json.NAME, report_json.report_json(found)),
-    ):
-        partial = folder / f"{name}.partial"
-        partial.write_bytes(content)
-        os.replace(partial, folder / name)
+    """Either report is whole or not there. Raises JobFailed."""
+    write_whole(folder / report.NAME, report.report_html(found).encode("utf-8"))
+    write_whole(folder / report_json.NAME, report_json.report_json(found))
 
 
 def _asked(

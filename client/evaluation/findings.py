@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from client.evaluation.asked import Answered, answered
+from client.evaluation.asked import Answered, Unanswered, answered, unanswered
 from client.evaluation.item import Item
 from client.evaluation.journal import Settings
 from client.evaluation.metrics import Summary, summarise
@@ -35,8 +35,14 @@ class Findings:
         return tuple(sorted(wrong, key=lambda pair: -pair.given.top_probability))
 
     @property
-    def unanswered(self) -> tuple[Outcome, ...]:
-        return tuple(each for each in self.outcomes if each.order == GIVEN and not each.valid)
+    def unanswered(self) -> tuple[Unanswered, ...]:
+        return unanswered(self.items, self.outcomes)
+
+    @property
+    def concurrencies(self) -> tuple[int, ...]:
+        """How many were asked at once, as it changed from session to session."""
+        first = sorted((each for each in self.outcomes if each.order == GIVEN), key=lambda each: each.started)
+        return tuple(dict.fromkeys(each.concurrency or self.settings.concurrency for each in first))
 
 
 def find(

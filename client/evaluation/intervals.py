@@ -34,7 +34,8 @@ def share(count: int, total: int) -> Share:
     z, p = float(ndtri((1 + CONFIDENCE) / 2)), count / total
     middle, reach = p + z * z / 2 / total, z * math.sqrt(p * (1 - p) / total + z * z / 4 / total**2)
     low, high = (middle - reach) / (1 + z * z / total), (middle + reach) / (1 + z * z / total)
-    return Share(count=count, total=total, value=p, low=max(low, 0.0), high=min(high, 1.0))
+    # At either end a bound is the share itself; rounding leaves it a little off.
+    return Share(count=count, total=total, value=p, low=low if count else 0.0, high=high if count < total else 1.0)
 
 
 def upper_bound(count: int, total: int, *, doubt: float) -> float:

@@ -4,7 +4,7 @@
 stand in columns named `option:ID`, a description in each cell, where an empty cell means that this row has no such
 option; or in a column `options` as a JSON object of descriptions by id. With a column `type` of `noul`, `choice` or
 `score` a row is asked in the form of System One, and `options` is its `criteria`; with none, or an empty cell, it is a
-decision of contract 3.1.
+decision of contract 3.1. A noul's `expected` may be true or false, in any letter case.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from client.json_lines import BadLine
 
 OPTION = "option:"
 NEEDED = ("id", "state", "question", "expected")
+BOOLEANS = {"true": True, "false": False}  # of a noul; spreadsheets write them in capitals
 KNOWN = (*NEEDED, "options", "type", "family", "group", "language", "note")
 
 
@@ -49,6 +50,9 @@ def read(content: bytes) -> Iterator[tuple[int, Sequence[Item] | BadLine]]:
 
 
 def _check_columns(names: Sequence[str]) -> None:
+    for sign, word in ((";", "semicolons"), ("\t", "tabs")):
+        if len(names) == 1 and sign in names[0]:
+            raise BadLine(f"its columns are parted by {word}; save the table as CSV with commas between its columns")
     for name in NEEDED:
         if name not in names:
             raise BadLine(f"no such column; needed are {', '.join(NEEDED)}", field=name)
@@ -61,8 +65,10 @@ def _line_of(row: Mapping[str | Any, Any]) -> dict[str, Any]:
     """As `item_lines` reads it."""
     if None in row or None in row.values():
         raise BadLine("has not as many cells as the first line; quote cells that hold a comma")
-    line = {name: row[name] for name in ("id", "state", "expected")}
+    line: dict[str, Any] = {name: row[name] for name in ("id", "state", "expected")}
     line.update({name: row[name] for name in ("family", "group", "language", "note") if row.get(name)})
+    if row.get("type") == "noul":
+        line["expected"] = BOOLEANS.get(row["expected"].lower(), row["expected"])
     options = _options(row)
     if row.get("type"):
         return {**line, "question": {"type": row["type"], "instructions": row["question"], "criteria": options}}

@@ -8,17 +8,18 @@ import fcntl
 import json
 import os
 import threading
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from client.errors import Refused
+from client.errors import JobFailed, Refused
 from client.evaluation.outcomes import Outcome, from_json, to_json
 
 VERSION = 1
 NAME = "journal.jsonl"
+MAY_CHANGE = ("concurrency",)  # while a run goes on
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,11 +43,16 @@ class Journal:
     """A context manager. Safe to append to from many threads; one process at a time."""
 
     def __init__(self, folder: Path, settings: Settings) -> None:
-        """Raises Refused where the folder holds a run with other settings, or another process writes to it."""
-        folder.mkdir(parents=True, exist_ok=True)
+        """Raises Refused where the folder cannot be used, holds a run with other settings, or another process writes to
+        it. Settings may differ in `concurrency`, which changes times alone; each outcome says its own.
+        """
         self.path = folder / NAME
         self._lock = threading.Lock()
-        self._file = self.path.open("a+b")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._file = self.path.open("a+b")
+        except OSError as error:
+            raise _unusable(folder, error) from error
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self.outcomes = self._begin(settings)
@@ -55,12 +61,22 @@ class Journal:
             raise Refused(
                 f"{folder}: another evaluation writes there now. Remedy: --out with another folder"
             ) from error
+        except OSError as error:
+            self._file.close()
+            raise _unusable(folder, error) from error
         except BaseException:
             self._file.close()
             raise
 
     def append(self, outcome: Outcome) -> None:
-        self._write(to_json(outcome))
+        """Raises JobFailed."""
+        try:
+            self._write(to_json(outcome))
+        except OSError as error:
+            raise JobFailed(
+                f"{self.path}: cannot be written: {error.strerror}\nWhat was answered before is kept. To go on, "
+                "when it can: the same command again"
+            ) from error
 
     def __enter__(self) -> Journal:
         return self
@@ -80,8 +96,9 @@ class Journal:
         if not lines:
             self._write(json.dumps({"journal_version": VERSION, "settings": asdict(settings)}).encode("utf-8"))
             return ()
-        _check(self.path, lines[0], settings)
-        return tuple(_outcome(self.path, number, line) for number, line in enumerate(lines[1:], start=2))
+        there = _settings(self.path, lines[0])
+        _check(self.path, there, settings)
+        return _outcomes(self.path, there, lines[1:])
 
     def _write(self, line: bytes) -> None:
         with self._lock:
@@ -101,15 +118,19 @@ def read(folder: Path) -> tuple[Settings, tuple[Outcome, ...]]:
     if not lines:
         raise Refused(f"{path}: nothing was asked yet")
     settings = _settings(path, lines[0])
-    return settings, tuple(_outcome(path, number, line) for number, line in enumerate(lines[1:], start=2))
+    return settings, _outcomes(path, settings, lines[1:])
 
 
-def _check(path: Path, line: bytes, settings: Settings) -> None:
-    there = _settings(path, line)
+def _unusable(folder: Path, error: OSError) -> Refused:
+    why = "is a file" if folder.is_file() else error.strerror
+    return Refused(f"{folder}: {why}; nothing was asked. Remedy: --out with a folder that can be written")
+
+
+def _check(path: Path, there: Settings, settings: Settings) -> None:
     differing = [
         f"  {each.name}: {getattr(there, each.name)!r} there, {getattr(settings, each.name)!r} now"
         for each in fields(Settings)
-        if getattr(there, each.name) != getattr(settings, each.name)
+        if each.name not in MAY_CHANGE and getattr(there, each.name) != getattr(settings, each.name)
     ]
     if differing:
         raise Refused(
@@ -128,6 +149,12 @@ def _settings(path: Path, line: bytes) -> Settings:
         return Settings(**{**given, "server_settings": tuple(given["server_settings"])})
     except (ValueError, KeyError, TypeError) as error:
         raise Refused(f"{path}: line 1: no journal of an evaluation: {error!r}. Remedy: another --out") from error
+
+
+def _outcomes(path: Path, settings: Settings, lines: Sequence[bytes]) -> tuple[Outcome, ...]:
+    """settings: those that the run was begun with."""
+    found = (_outcome(path, number, line) for number, line in enumerate(lines, start=2))
+    return tuple(each if each.concurrency else replace(each, concurrency=settings.concurrency) for each in found)
 
 
 def _outcome(path: Path, number: int, line: bytes) -> Outcome:

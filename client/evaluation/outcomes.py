@@ -15,7 +15,7 @@ SUM_TOLERANCE = 1e-6
 
 @dataclass(frozen=True, kw_only=True)
 class Given:
-    """What is kept of an answer. Fields as in `client.decisions.Answer`."""
+    """What is kept of an answer. Fields as in `client.decisions.Answer`; gguf_sha256: where it says it."""
 
     question_type: str
     option_ids: tuple[str, ...]
@@ -33,6 +33,7 @@ class Given:
     input_tokens: int | None
     cached_tokens: int | None
     model: str
+    gguf_sha256: str | None = None
 
     @property
     def valid(self) -> bool:
@@ -63,6 +64,8 @@ class Outcome:
 
     seconds: from the asking to the answer, further tries included. began: seconds since 1970. started: which asking of
     the run it was, from 0. session: how often the run had been taken up before. error: why there is no answer.
+    concurrency: how many were asked at once then; None in journals of versions that did not say. passing: of a fault
+    that may pass, such as a crash; a journal holds none of these, so that they are asked again.
     """
 
     item_id: str
@@ -73,6 +76,8 @@ class Outcome:
     started: int
     session: int = 0
     error: str | None = None
+    concurrency: int | None = None
+    passing: bool = False
 
     @property
     def valid(self) -> bool:
@@ -80,12 +85,23 @@ class Outcome:
 
 
 def keep(answer: Answer) -> Given:
-    return Given(**{name: getattr(answer, name) for name in Given.__dataclass_fields__})
+    names = (name for name in Given.__dataclass_fields__ if name != "gguf_sha256")
+    return Given(**{name: getattr(answer, name) for name in names}, gguf_sha256=weights_sha256(answer))
+
+
+def weights_sha256(answer: Answer) -> str | None:
+    """Of contract 3.3; answers to System One do not say it."""
+    told = answer.raw.get("model")
+    gguf = told.get("gguf") if isinstance(told, dict) else None
+    sha256 = gguf.get("sha256") if isinstance(gguf, dict) else None
+    return sha256 if isinstance(sha256, str) else None
 
 
 def to_json(outcome: Outcome) -> bytes:
     """One line, without a line break."""
-    return json.dumps(asdict(outcome), ensure_ascii=False, separators=(",", ":")).encode("utf-8")
+    told = asdict(outcome)
+    del told["passing"]
+    return json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
 
 
 def from_json(line: bytes) -> Outcome:

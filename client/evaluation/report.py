@@ -7,7 +7,7 @@ from client.evaluation.findings import Findings
 from client.evaluation.metrics import Part
 from client.evaluation.report_answers import answers
 from client.evaluation.report_thresholds import automation
-from client.evaluation.report_times import times
+from client.evaluation.report_times import at_once, times
 from client.evaluation.report_trust import calibration, stability
 from client.evaluation.words import count_of, interval, number, percent, seconds
 from client.pages.blocks import Block, Fact, Facts, Plot, Section, Table, Text
@@ -39,7 +39,7 @@ def _glance(found: Findings) -> Section:
 
     facts = (
         fact("Accuracy", percent(whole.accuracy.value), interval(whole.accuracy), "--min-accuracy"),
-        fact("Answered", percent(whole.validity.value), count_of(whole.validity)),
+        fact("Answered", percent(whole.validity.value), count_of(whole.validity), "--min-answered"),
         fact("Calibration error", number(whole.calibration_error), "ECE, 0 is best", "--max-ece"),
         fact("Negative log-likelihood", number(whole.negative_log_likelihood), "0 is best"),
         fact("Brier score", number(whole.brier), "0 to 2, 0 is best"),
@@ -90,7 +90,7 @@ def _setup(found: Findings) -> Section:
             ("target", settings.target + (f", sha256 {settings.target_sha256}" if settings.target_sha256 else "")),
             ("settings of its server", ", ".join(settings.server_settings) or "(its own)"),
             ("readout, prompt version asked for", f"{settings.readout or 'none'}, {settings.prompt_version or 'none'}"),
-            ("asked at once", str(settings.concurrency)),
+            ("asked at once", at_once(found)),
             ("data", f"{settings.data}, sha256 {settings.data_sha256}"),
         ),
         stacked=True,

@@ -31,9 +31,7 @@ def answers(found: Findings) -> list[Section]:
     )
     sections = [Section(heading="The wrongest answers", blocks=blocks)]
     if none:
-        rows = tuple(
-            (each.item_id, each.error or "an answer that is no distribution over the options") for each in none
-        )
+        rows = tuple((each.item_id, each.why) for each in none)
         sections.append(
             Section(heading="Not answered", blocks=(Table(headers=("id", "why"), rows=rows, stacked=True),))
         )

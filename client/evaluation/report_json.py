@@ -32,7 +32,11 @@ def report_json(found: Findings) -> bytes:
             }
             for pair in found.wrongest
         ],
-        "unanswered": [{"id": each.item_id, "error": each.error} for each in found.unanswered],
-        "run": {"timing": timing, "checks": [asdict(each) for each in found.checks]},
+        "unanswered": [{"id": each.item_id, "error": each.why} for each in found.unanswered],
+        "run": {
+            "timing": timing,
+            "concurrency": list(found.concurrencies),
+            "checks": [asdict(each) for each in found.checks],
+        },
     }
     return json.dumps(told, ensure_ascii=False, indent=2, allow_nan=False).encode("utf-8") + b"\n"

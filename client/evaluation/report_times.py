@@ -13,7 +13,7 @@ def times(found: Findings) -> Section:
     rows = (
         ("first request", ", ".join(seconds(each) for each in timing.first) or NONE),
         ("p50, p95, maximum of the others", ", ".join(map(seconds, (timing.p50, timing.p95, timing.maximum)))),
-        ("asked at once", str(found.settings.concurrency)),
+        ("asked at once", at_once(found)),
         ("busy for", f"{timing.busy_seconds:.1f} s in {_sessions(timing.sessions)}"),
         ("input tokens", _tokens(timing.input_tokens)),
         ("of them cached, evaluated", f"{_tokens(timing.cached_tokens)}, {_tokens(timing.evaluated_tokens)}"),
@@ -23,7 +23,7 @@ def times(found: Findings) -> Section:
         "No cost: no --hourly-price was given."
         if price is None
         else f"Cost: {price:g} an hour / 3600 · {timing.busy_seconds:.1f} s / {timing.decisions} decisions · 1,000, in "
-        f"the price's currency, with {found.settings.concurrency} asked at once, as if the instance did nothing else "
+        f"the price's currency, with {at_once(found)} asked at once, as if the instance did nothing else "
         "and never waited."
     )
     seen = (
@@ -32,6 +32,11 @@ def times(found: Findings) -> Section:
     )
     table = Table(headers=("", ""), rows=rows)
     return Section(heading="Time and cost", blocks=(table, Text(text=formula), Text(text=seen)))
+
+
+def at_once(found: Findings) -> str:
+    """A change is told: times under one concurrency and another are not the same."""
+    return ", then ".join(map(str, found.concurrencies)) or str(found.settings.concurrency)
 
 
 def _sessions(count: int) -> str:

@@ -19,8 +19,10 @@ from client.transport.failures import KINDS
 
 BUSY = frozenset({429, 503})
 NO_WAY = frozenset({401, 403, 404, 502})  # nobody there, no right, no such endpoint: equal for every item
-TIMEOUTS = 3  # askings that may end at the client's own deadline, which a busy server may have used up
+TRIES = 3  # of a decision whose answer is a fault that may pass, or the client's own deadline
+IN_A_ROW = 5  # decisions that end so one after another: the target is broken, and the others would not do better
 PAUSE_SECONDS = 1.0
+GO_ON = "What was answered is kept. To go on: the same command again"
 ONE = "q"  # the name of the one question in a request; it never reaches the model
 
 
@@ -56,13 +58,16 @@ def ask_all(
     items' order, those of the journal included. The reversed askings begin when all others are answered.
 
     readout, prompt_version: for all items; None leaves it to the item, and then to the target. progress: called for
-    each new outcome, by one thread at a time. A target that says 503 is asked again for as long as it says so; waiting
-    is told. Raises JobFailed where it cannot be reached; the journal then has what was answered.
+    each new outcome, by one thread at a time. waiting: told of each that is asked again. A target that says 503 is
+    asked for as long as it says so. Another 5xx, and the deadline, say nothing of the decision: it is asked TRIES
+    times, and what then comes back is `passing` and not in the journal. Raises JobFailed where the target cannot be
+    reached, or IN_A_ROW decisions end so; the journal then has what was answered.
     """
     done = {(outcome.item_id, outcome.order): outcome for outcome in journal.outcomes}
     session = 1 + max((outcome.session for outcome in journal.outcomes), default=-1)
     numbers = itertools.count(1 + max((outcome.started for outcome in journal.outcomes), default=-1))
     stop, telling = threading.Event(), threading.Lock()
+    row = 0
 
     def pause(item: Item, why: DecisionError) -> bool:
         """Whether to go on asking."""
@@ -73,12 +78,20 @@ def ask_all(
     def work(item: Item, order: str) -> None:
         if stop.is_set():
             return
+        try:
+            ask(item, order)
+        except BaseException:  # no worker begins another one meanwhile
+            stop.set()
+            raise
+
+    def ask(item: Item, order: str) -> None:
+        nonlocal row
         started, began, clock = next(numbers), time.time(), time.monotonic()
-        answer, error = _until_told(
-            lambda: _ask(item, order, target, readout, prompt_version), lambda why: pause(item, why)
-        )
-        if answer is None and error is None:
+        told = _until_told(lambda: _ask(item, order, target, readout, prompt_version), lambda why: pause(item, why))
+        if told is None:
             return
+        answer, error = (told, None) if isinstance(told, Answer) else (None, told)
+        passing = error is not None and not _is_result(error)
         outcome = Outcome(
             item_id=item.id,
             order=order,
@@ -87,12 +100,18 @@ def ask_all(
             began=began,
             started=started,
             session=session,
-            error=error,
+            error=None if error is None else f"{error.code}: {error.message}",
+            concurrency=concurrency,
+            passing=passing,
         )
-        journal.append(outcome)
+        if not passing:
+            journal.append(outcome)
         with telling:
             done[item.id, order] = outcome
             progress(outcome)
+            row = row + 1 if passing else 0
+            if row >= IN_A_ROW:
+                raise JobFailed(f"{row} decisions in a row were not answered; the last: {outcome.error}\n{GO_ON}")
 
     for order in (GIVEN, REVERSED) if reversed_too else (GIVEN,):
         todo = [item for item in items if (order == GIVEN or turns(item)) and (item.id, order) not in done]
@@ -124,22 +143,31 @@ def _ask(item: Item, order: str, target: Target, readout: str | None, prompt_ver
     return target.ask(item.state, {ONE: question}, readout=readout, prompt_version=prompt_version)[ONE]
 
 
-def _until_told(ask: Callable[[], Answer], pause: Callable[[DecisionError], bool]) -> tuple[Answer | None, str | None]:
-    """The answer, or why there is none, or neither where `pause` says to stop. Raises JobFailed."""
-    timeouts = 0
+def _until_told(ask: Callable[[], Answer], pause: Callable[[DecisionError], bool]) -> Answer | DecisionError | None:
+    """The answer, or why there is none; None where `pause` says to stop. Raises JobFailed."""
+    faults = 0
     while True:
         try:
-            return ask(), None
+            return ask()
         except DecisionError as error:
-            status = error.status or KINDS[error.code].status
+            status = _status(error)
             if status in NO_WAY:
-                raise JobFailed(f"{error}\nWhat was answered is kept. To go on: the same command again") from error
-            mine = error.status is None and error.code == "deadline_exceeded"
-            timeouts += mine
-            if status not in BUSY and not (mine and timeouts < TIMEOUTS):
-                return None, f"{error.code}: {error.message}"
+                raise JobFailed(f"{error}\n{GO_ON}") from error
+            if status not in BUSY:
+                faults += 1
+                if _is_result(error) or faults >= TRIES:
+                    return error
             if not pause(error):
-                return None, None
+                return None
+
+
+def _is_result(error: DecisionError) -> bool:
+    """Whether it says something of the decision: it is refused, or the answer to it is none."""
+    return _status(error) < 500
+
+
+def _status(error: DecisionError) -> int:
+    return error.status or KINDS[error.code].status
 
 
 def _turned(question: Question | Decision) -> Question | Decision:

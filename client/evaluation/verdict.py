@@ -9,8 +9,11 @@ from client.evaluation.metrics import Summary
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What a run has to keep; None: not asked for. max_p95: in seconds."""
+    """What a run has to keep; None: not asked for. max_p95: in seconds. min_answered: where another limit is asked for
+    and this one is not, all must be answered: a limit kept on a part of the set says nothing of the rest.
+    """
 
+    min_answered: float | None = None
     min_accuracy: float | None = None
     max_p95: float | None = None
     max_ece: float | None = None
@@ -41,6 +44,10 @@ def checks(summary: Summary, limits: Limits) -> tuple[Check, ...]:
     for flag, value, most in (("--max-p95", p95, limits.max_p95), ("--max-ece", ece, limits.max_ece)):
         if most is not None:
             found.append(Check(flag=flag, value=value, limit=most, passed=value is not None and value <= most))
+    if found or limits.min_answered is not None:
+        least, value = 1.0 if limits.min_answered is None else limits.min_answered, summary.whole.validity.value
+        good = value is not None and value >= least
+        found.append(Check(flag="--min-answered", value=value, limit=least, passed=good))
     return tuple(found)
 
 

@@ -8,6 +8,7 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
+from client.ending import ended_by_sigterm
 from client.evaluation.command import DEADLINE_SECONDS, missing
 from client.transport.arguments import add_deadline, add_target
 
@@ -19,7 +20,8 @@ def run(options: argparse.Namespace, say: Callable[[str], None]) -> int:
         from client.readouts import work
     except ModuleNotFoundError as error:
         raise missing(error) from error
-    return work.run(options, say)
+    with ended_by_sigterm():
+        return work.run(options, say)
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

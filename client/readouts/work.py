@@ -14,12 +14,14 @@ from client.comparison.paired import SEED
 from client.comparison.versus import verdicts, versus
 from client.decisions import DecisionClient
 from client.errors import ANSWERED, JobFailed
-from client.evaluation import evaluate, items, target_name
+from client.evaluation import evaluate, items, not_answered, target_name
+from client.evaluation.asked import unanswered
 from client.evaluation.findings import find
 from client.evaluation.items import ItemSet
 from client.evaluation.journal import Settings
 from client.evaluation.outcomes import GIVEN, Outcome
 from client.evaluation.verdict import Limits
+from client.evaluation.whole_file import write_whole
 from client.readouts import document, page, picture, table
 from client.readouts.asking import ask
 from client.readouts.calibrated import Calibrated, calibrated
@@ -48,7 +50,15 @@ def run(options: argparse.Namespace, say: Callable[[str], None]) -> int:
         def opened() -> DecisionClient:
             return stack.enter_context(DecisionClient(target, deadline_seconds=options.deadline, say=say))
 
-        answers = ask(data, opened, settings, readouts=list(dict.fromkeys(options.readout)), out=options.out, say=say)
+        try:
+            answers = ask(
+                data, opened, settings, readouts=list(dict.fromkeys(options.readout)), out=options.out, say=say
+            )
+        except KeyboardInterrupt:
+            say(f"interrupted; what was answered is in {options.out}. To go on: the same command again")
+            raise
+    for name, outcomes in answers.items():
+        not_answered.tell(unanswered(data.items, outcomes), outcomes, say, whose=f"{name}: ")
     asked = [Asked(readout=name, prompt_version=_version(outcomes, name), outcomes=outcomes)
              for name, outcomes in answers.items()]  # fmt: skip
     fitted = {
@@ -94,7 +104,7 @@ def _write(
         ("readouts.svg", drawn),
         (page.NAME, page.page(measured, made, data.items, against=against, verdicts=types, svg=drawn)),
     ):
-        (out / name).write_text(text, encoding="utf-8")
+        write_whole(out / name, text.encode("utf-8"))
     print(table.terminal(made, data.items))
     for each in against:
         print(page.difference(each))

@@ -189,6 +189,32 @@ def test_an_evaluation_of_other_decisions_or_another_model_is_refused(
     assert "answered by tiny; the model asked now is renamed" in capsys.readouterr().err
 
 
+def test_an_evaluation_by_weights_of_the_same_name_is_refused_and_one_that_does_not_say_them_is_told(
+    calibrated: Calibrated, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, weights in (("other", "0" * 64), ("silent", None)):
+        lines_ = (calibrated.out / journal.NAME).read_text().splitlines()
+        told = [json.loads(line) for line in lines_]
+        for each in told[1:]:
+            each["answer"]["gguf_sha256"] = weights
+        (tmp_path / name).mkdir()
+        write_lines(tmp_path / name / journal.NAME, told)
+    asked = ("--archive", calibrated.archive, "--evaluation")
+    assert calibrate(calibrated.data, tmp_path / "a", *asked, tmp_path / "other") == 2
+    assert "answered by weights of sha256 000000000000…" in capsys.readouterr().err
+    assert calibrate(calibrated.data, tmp_path / "b", *asked, tmp_path / "silent") == 0
+    assert "only the model's name, tiny, was compared" in capsys.readouterr().err
+
+
+def test_another_readout_than_the_evaluation_s_is_refused_before_anything_is_started(
+    calibrated: Calibrated, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ("--url", "http://127.0.0.1:9", "--evaluation", calibrated.out, "--readout", "likelihood")
+    assert calibrate(calibrated.data, tmp_path / "out", *asked) == 2
+    assert "--readout likelihood: --evaluation" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
 def test_an_archive_in_the_way_is_not_written_over(calibrated: Calibrated, capsys: pytest.CaptureFixture[str]) -> None:
     before = (calibrated.out / "calibration.json").read_bytes()
     assert calibrate(calibrated.data, calibrated.out, "--archive", calibrated.archive) == 2

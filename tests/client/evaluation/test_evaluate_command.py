@@ -18,6 +18,7 @@ import pytest
 
 from client import __main__ as program
 from client.evaluation import command, journal
+from client.evaluation.run import ask_all
 from tests.client.evaluation import scripted_server
 from tests.client.evaluation.scripted_server import ScriptedServer
 from tests.serving.server import Server
@@ -30,6 +31,11 @@ HOSTILE = '<script>alert("1")</script> & "quotes"'
 def server() -> Iterator[ScriptedServer]:
     with scripted_server.running() as running:
         yield running
+
+
+@pytest.fixture
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(ask_all.__kwdefaults__, "pause_seconds", 0.0)
 
 
 @pytest.fixture
@@ -154,6 +160,7 @@ def test_an_interrupted_evaluation_says_how_to_go_on(
     assert len(server.ids) in (60, 61)
 
 
+@pytest.mark.usefixtures("no_pauses")
 def test_a_busy_server_is_waited_for(tmp_path: Path, data: Path, server: ScriptedServer) -> None:
     busy = {"error": "no place", "code": "queue_full", "field": None, "retryable": True, "request_id": "r"}
     server.before = lambda number: (503, busy) if number <= 3 else None
@@ -165,7 +172,9 @@ def test_a_busy_server_is_waited_for(tmp_path: Path, data: Path, server: Scripte
     ("limits", "code", "said"),
     [
         (["--min-accuracy", "0.01", "--max-ece", "0.99", "--max-p95", "1000"], 0, "passed: "),
+        (["--min-answered", "1"], 0, "passed: "),
         (["--min-accuracy", "0.99"], 1, "failed (--min-accuracy 0.99: 0."),
+        (["--min-accuracy", "1"], 1, "failed (--min-accuracy 1: 0."),
         (["--max-ece", "0.0001"], 1, "failed (--max-ece 0.0001: 0."),
         (["--max-p95", "0.000001"], 1, "failed (--max-p95 1e-06: "),
         (["--min-accuracy", "0.99", "--max-ece", "0.0001"], 1, "; --max-ece 0.0001"),
@@ -221,6 +230,96 @@ def test_a_run_in_which_nothing_was_answered_has_failed(
     assert program.main(arguments(data, server.url, tmp_path / "out", "--readout", "tea-leaves")) == 3
     assert "none of 30 decisions was answered: unknown_readout: no such readout" in capsys.readouterr().err
     assert "unknown_readout" in (tmp_path / "out" / "report.html").read_text()
+
+
+BROKEN = {"error": "it broke", "code": "internal", "field": None, "retryable": False, "request_id": "r"}
+TOO_LONG = {"error": "9 tokens", "code": "too_long", "field": "decision.state", "retryable": False, "request_id": "r"}
+
+
+@pytest.mark.usefixtures("no_pauses")
+def test_a_limit_is_not_kept_where_a_server_broke_and_the_same_command_asks_that_again(
+    tmp_path: Path, data: Path, server: ScriptedServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.before = lambda number: (500, BROKEN) if server.ids[-1] in ("d3", "d20") else None
+    asked = arguments(data, server.url, tmp_path / "out", "--no-reversed", "--min-accuracy", "0.01")
+    assert program.main(asked) == 1
+    told = capsys.readouterr()
+    assert told.out.startswith("failed (--min-answered 1: 0.9333): 28 of 30 answered")
+    assert "2 not answered: internal (2)\n" in told.err
+    assert "2 may be answered later, and are asked by the same command again" in told.err
+    assert [each["error"] for each in lasting(tmp_path / "out")["unanswered"]] == ["internal: it broke"] * 2
+    server.before = lambda number: None
+    server.ids.clear()
+    assert program.main(asked) == 0
+    assert server.ids == ["d3", "d20"]
+    assert capsys.readouterr().out.startswith("passed: 30 of 30 answered")
+    assert lasting(tmp_path / "out")["unanswered"] == []
+
+
+def test_a_decision_that_is_refused_is_a_result_that_a_limit_may_allow(
+    tmp_path: Path, data: Path, server: ScriptedServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.before = lambda number: (413, TOO_LONG) if server.ids[-1] == "d3" else None
+    asked = arguments(data, server.url, tmp_path / "out", "--no-reversed", "--min-accuracy", "0.01")
+    assert program.main(asked) == 1
+    told = capsys.readouterr().err
+    assert "1 not answered: too_long (1)" in told
+    assert "asked by the same command again" not in told
+    server.ids.clear()
+    assert program.main([*asked, "--min-answered", "0.9"]) == 0
+    assert server.ids == []
+
+
+@pytest.mark.usefixtures("no_pauses")
+def test_a_server_that_only_breaks_ends_the_run(
+    tmp_path: Path, data: Path, server: ScriptedServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.before = lambda number: (500, BROKEN)
+    assert program.main(arguments(data, server.url, tmp_path / "out")) == 3
+    assert "5 decisions in a row were not answered; the last: internal: it broke" in capsys.readouterr().err
+    assert len(server.ids) == 15
+
+
+@pytest.mark.parametrize("place", ["file", "/proc/evaluation"])
+@pytest.mark.parametrize("name", ["evaluate", "readouts", "compare", "calibrate"])
+def test_a_folder_that_cannot_be_written_is_refused_by_every_command(
+    tmp_path: Path, data: Path, server: ScriptedServer, capsys: pytest.CaptureFixture[str], name: str, place: str
+) -> None:
+    (tmp_path / "file").write_text("")
+    whom = [f"a=url:{server.url}", f"b=url:{server.url}"] if name == "compare" else ["--url", server.url]
+    assert program.main([name, "--data", str(data), "--out", str(tmp_path / place), *whom]) == 2
+    assert "with a folder that can be written" in capsys.readouterr().err.replace("name a folder", "with a folder")
+    assert server.ids == []
+
+
+def test_a_report_that_cannot_be_written_is_no_limit_that_was_not_kept(
+    tmp_path: Path, data: Path, server: ScriptedServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "out" / "report.html").mkdir(parents=True)
+    assert program.main(arguments(data, server.url, tmp_path / "out", "--no-reversed")) == 3
+    assert "report.html: cannot be written: Is a directory\nWhat was answered is kept" in capsys.readouterr().err
+
+
+def test_sigterm_ends_an_evaluation_as_ctrl_c_does(
+    tmp_path: Path, data: Path, server: ScriptedServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    server.before = lambda number: os.kill(os.getpid(), signal.SIGTERM) if number == 20 else None
+    assert program.main(arguments(data, server.url, tmp_path / "out")) == 130
+    assert "To go on: the same command again" in capsys.readouterr().err
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_a_report_says_that_another_number_was_asked_at_once_than_before(
+    tmp_path: Path, data: Path, server: ScriptedServer
+) -> None:
+    server.before = lambda number: os.kill(os.getpid(), signal.SIGINT) if number == 20 else None
+    asked = arguments(data, server.url, tmp_path / "out", "--no-reversed")
+    assert program.main(asked) == 130
+    assert program.main([*asked, "--concurrency", "4"]) == 0
+    report = json.loads((tmp_path / "out" / "report.json").read_bytes())
+    assert report["run"]["concurrency"] == [1, 4]
+    assert "1, then 4" in (tmp_path / "out" / "report.html").read_text()
 
 
 def test_nobody_at_the_address_is_told_at_once(tmp_path: Path, data: Path, capsys: pytest.CaptureFixture[str]) -> None:

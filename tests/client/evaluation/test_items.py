@@ -174,6 +174,31 @@ def test_a_table_that_is_none_is_refused(tmp_path: Path, text: str, why: str) ->
         read(path)
 
 
+@pytest.mark.parametrize(
+    ("written", "read_as"), [("TRUE", "yes"), ("True", "yes"), ("true", "yes"), ("FALSE", "no"), ("no", "no")]
+)
+def test_a_noul_s_answer_in_a_table_may_be_what_a_spreadsheet_makes_of_a_boolean(
+    tmp_path: Path, written: str, read_as: str
+) -> None:
+    path = tmp_path / "set.csv"
+    path.write_text(f"id,state,question,expected,type\n1,s,So?,{written},noul\n")
+    assert [each.expected for each in read(path)] == [read_as]
+
+
+def test_true_is_an_option_s_name_elsewhere_in_a_table(tmp_path: Path) -> None:
+    path = tmp_path / "set.csv"
+    path.write_text("id,state,question,expected,option:TRUE,option:b\n1,s,Which?,TRUE,It is,It is not\n")
+    assert [each.expected for each in read(path)] == ["TRUE"]
+
+
+@pytest.mark.parametrize(("sign", "word"), [(";", "semicolons"), ("\t", "tabs")])
+def test_a_table_of_another_separator_is_told_apart(tmp_path: Path, sign: str, word: str) -> None:
+    path = tmp_path / "set.csv"
+    path.write_text(sign.join(("id", "state", "question", "expected")) + "\n" + sign.join("1sqa") + "\n")
+    with pytest.raises(Refused, match=f"line 1: its columns are parted by {word}; save the table as CSV with commas"):
+        read(path)
+
+
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Refused, match="cannot be read"):
         read(tmp_path / "none.jsonl")

@@ -11,7 +11,7 @@ from scipy.stats import binomtest
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import accuracy_score, brier_score_loss, log_loss, mean_absolute_error
 
-from client.evaluation.asked import answered
+from client.evaluation.asked import answered, unanswered
 from client.evaluation.intervals import share, upper_bound
 from client.evaluation.metrics import summarise
 from client.evaluation.outcomes import REVERSED, Outcome
@@ -48,6 +48,26 @@ def test_calibration_error_follows_from_scikit_learn_s_curve() -> None:
     assert [bin_.mean for bin_ in summary.reliability if bin_.mean is not None] == pytest.approx(means)
     by_hand = sum(count * abs(s - m) for count, s, m in zip(counts, shares, means, strict=True)) / len(tops)
     assert summary.whole.calibration_error == pytest.approx(by_hand, abs=1e-12)
+
+
+@pytest.mark.parametrize("total", [1, 3, 10, 29, 78, 152, 1000, 12345])
+def test_an_interval_of_none_begins_at_0_and_one_of_all_ends_at_1_exactly(total: int) -> None:
+    none, whole = share(0, total), share(total, total)
+    assert (none.low, whole.high) == (0.0, 1.0)
+    told = binomtest(0, total).proportion_ci(method="wilson")
+    assert none.high == pytest.approx(told.high, abs=1e-12)
+
+
+def test_whoever_has_no_valid_answer_over_the_options_asked_is_told_with_the_reason() -> None:
+    asked = [item(f"i{number}", "a", options=2) for number in range(4)]
+    other = replace(outcome(asked[2], (0.5, 0.5)), answer=replace(given(asked[2], (0.5, 0.5)), option_ids=("x", "y")))
+    outcomes = [outcome(asked[0], (0.6, 0.4)), outcome(asked[1], (0.6, 0.6)), other, outcome(asked[3], None)]
+    assert [pair.item.id for pair in answered(asked, outcomes)] == ["i0"]
+    assert [(each.item_id, each.code, each.why) for each in unanswered(asked, outcomes)] == [
+        ("i1", "no distribution", "the answer is no distribution over its 2 options: 0.6, 0.6"),
+        ("i2", "other options", "answered over other options: x, y; asked were a, b"),
+        ("i3", "unfit", "unfit: too long"),
+    ]
 
 
 def test_a_top_probability_of_a_bin_s_upper_edge_is_in_it() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import threading
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -108,10 +110,49 @@ def test_a_refusal_is_that_item_s_outcome_and_the_others_are_asked(tmp_path: Pat
     assert [each.error for each in outcomes] == ["too_long: 9 tokens; 8 allowed", None, None, None, None]
 
 
-def test_the_client_s_own_deadline_is_final_at_the_third_time(tmp_path: Path) -> None:
-    target = FakeTarget(lambda name: fail(DecisionError("deadline_exceeded", "no answer in time")))
-    (outcome,) = run(tmp_path, target, items=ITEMS[:1], reversed_too=False)
-    assert (outcome.error, len(target.asked)) == ("deadline_exceeded: no answer in time", 3)
+FAULTS = [
+    DecisionError("deadline_exceeded", "no answer in time"),
+    DecisionError("internal", "it broke", status=500),
+    DecisionError("model_timeout", "too slow", status=504),
+]
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda each: each.code)
+def test_a_fault_that_may_pass_is_asked_three_times_and_again_when_the_run_goes_on(
+    tmp_path: Path, fault: DecisionError
+) -> None:
+    target = FakeTarget(lambda name: fail(fault) if name == "d1" else None)
+    outcomes = run(tmp_path, target, reversed_too=False)
+    assert target.asked.count("d1") == 3
+    assert [each.error for each in outcomes] == [f"{fault.code}: {fault}", None, None, None, None]
+    assert [each.passing for each in outcomes] == [True, False, False, False, False]
+    assert [each.item_id for each in journal.read(tmp_path)[1]] == ["n", "c", "s", "d2"]
+    second = FakeTarget()
+    again = run(tmp_path, second, reversed_too=False)
+    assert second.asked == ["d1"]
+    assert all(each.valid for each in again)
+
+
+def test_a_fault_that_passes_leaves_no_trace(tmp_path: Path) -> None:
+    left = Counter(d1=2)
+
+    def once(name: str) -> None:
+        if left[name] > 0:
+            left[name] -= 1
+            raise FAULTS[1]
+
+    assert all(each.valid for each in run(tmp_path, FakeTarget(once)))
+
+
+def test_five_decisions_in_a_row_that_end_in_faults_end_the_run(tmp_path: Path) -> None:
+    items = [item(f"i{number}", "a") for number in range(12)]
+    target = FakeTarget(lambda name: fail(FAULTS[1]) if name != "i0" and name != "i3" else None)
+    with pytest.raises(
+        JobFailed, match="5 decisions in a row were not answered; the last: internal: it broke\nWhat was"
+    ):
+        run(tmp_path, target, items=items)
+    assert [each.item_id for each in journal.read(tmp_path)[1]] == ["i0", "i3"]
+    assert target.asked[-1] == "i8"
 
 
 @pytest.mark.parametrize("error", [DecisionError("not_connected", "nobody there"), DecisionError("x", "y", status=401)])
@@ -176,12 +217,52 @@ def test_a_journal_cut_in_its_first_line_begins_anew(tmp_path: Path) -> None:
 def test_another_run_s_folder_is_refused_with_what_differs(tmp_path: Path) -> None:
     run(tmp_path, FakeTarget())
     before = (tmp_path / journal.NAME).read_bytes()
-    other = Settings(data="set", data_sha256="0" * 64, target="another", concurrency=4)
+    other = Settings(data="set", data_sha256="0" * 64, target="another", readout="letters")
     with pytest.raises(Refused) as refusal:
         Journal(tmp_path, other)
-    assert "target: 'fake' there, 'another' now\n  concurrency: 1 there, 4 now" in str(refusal.value)
+    assert "target: 'fake' there, 'another' now\n  readout: None there, 'letters' now" in str(refusal.value)
     assert "data" not in str(refusal.value)
     assert (tmp_path / journal.NAME).read_bytes() == before
+
+
+def test_a_run_goes_on_with_another_concurrency_and_each_outcome_says_its_own(tmp_path: Path) -> None:
+    first = FakeTarget(lambda name: fail(DecisionError("x", "y", status=401)) if len(first.asked) == 4 else None)
+    with pytest.raises(JobFailed):
+        run(tmp_path, first)
+    with Journal(tmp_path, replace(SETTINGS, concurrency=3)) as kept:
+        outcomes = ask_all(
+            ITEMS, FakeTarget(), concurrency=3, reversed_too=False, readout=None, prompt_version=None, journal=kept,
+            progress=lambda outcome: None,
+        )  # fmt: skip
+    assert {each.item_id: each.concurrency for each in outcomes} == {"d1": 1, "n": 1, "c": 1, "s": 3, "d2": 3}
+    assert [each.concurrency for each in journal.read(tmp_path)[1]][:3] == [1, 1, 1]
+
+
+def test_a_journal_that_does_not_say_how_many_were_asked_at_once_had_its_settings(tmp_path: Path) -> None:
+    run(tmp_path, FakeTarget())
+    path = tmp_path / journal.NAME
+    path.write_bytes(
+        path.read_bytes().replace(b',"concurrency":1', b"").replace(b'"concurrency": 1', b'"concurrency": 7')
+    )
+    assert {each.concurrency for each in journal.read(tmp_path)[1]} == {7}
+
+
+@pytest.mark.parametrize("place", ["file", "file/below", "/proc/evaluation"])
+def test_a_folder_that_cannot_be_used_is_refused(tmp_path: Path, place: str) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(Refused, match=r"nothing was asked\. Remedy: --out with a folder that can be written"):
+        Journal(tmp_path / place, SETTINGS)
+
+
+def test_a_journal_that_can_no_longer_be_written_says_that_what_is_there_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    target = FakeTarget(lambda name: monkeypatch.setattr("os.fsync", full) if name == "choice" else None)
+    with pytest.raises(JobFailed, match="No space left on device\nWhat was answered before is kept"):
+        run(tmp_path, target)
 
 
 def test_two_processes_do_not_write_to_one_folder(tmp_path: Path) -> None:
