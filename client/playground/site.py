@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
 ROUTES = ("v1/decisions", "v1/systemone")
+TOKEN_DIGITS = 10  # of 2³¹, past which llama.cpp has no token
 MAX_BODY_BYTES = 25 * 1024 * 1024  # what InvokeEndpoint takes
 _PAGE = Path(__file__).parent / "page"
 _FILES = {
@@ -102,7 +103,9 @@ class Site:
             deadline = self._clock.now() + self._deadline_seconds
             answer, _ = answered(self._upstream, request, deadline=deadline, clock=self._clock, gone=lambda: False)
         except Failure as failure:
-            return _error(failure.status, failure.code, failure.message)
+            gone = self._facts.kind == "model" and failure.code in ("not_connected", "unreachable")
+            remedy = ". Remedy: end the playground, start it again and open the address that it prints" if gone else ""
+            return _error(failure.status, failure.code, failure.message + remedy)
         if isinstance(answer, Whole):
             return _Reply(status=answer.status, body=answer.body)
         return _Reply(status=200, body=b"".join(answer.parts))
@@ -111,7 +114,7 @@ class Site:
         if self._maker is None:
             return _error(404, "no_prompts", self._facts.no_prompts or "prompts cannot be shown")
         free = query.get("free", [""])[0]
-        if free and not free.isdecimal():
+        if free and not (free.isdecimal() and len(free) <= TOKEN_DIGITS):
             return _error(400, "bad_value", f"free: {free[:100]!r}; a token id is needed")
         try:
             prompts = self._maker.prompts(body, free=int(free) if free else None)

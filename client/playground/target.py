@@ -18,8 +18,8 @@ FIRST_LOOK_SECONDS = 10.0
 @dataclass(frozen=True, kw_only=True)
 class TargetFacts:
     """kind: `model`, `url` or `endpoint`. url: where a plain server answers. api_key_variable: the environment variable
-    that holds its key; the key itself never gets to the page. no_prompts: why prompts cannot be shown; None where they
-    can.
+    that holds its key; the key itself never gets to the page. settings: of a model's server, as names and values.
+    no_prompts: why prompts cannot be shown; None where they can.
     """
 
     kind: str
@@ -31,6 +31,7 @@ class TargetFacts:
     region: str | None = None
     model_path: str | None = None
     api_key_variable: str | None = None
+    settings: tuple[tuple[str, str], ...] = ()
 
 
 def facts_of(
@@ -43,7 +44,13 @@ def facts_of(
             url = upstream.url if isinstance(upstream, LocalServer) else None
             path = str(Path(target.model).resolve())
             return TargetFacts(
-                kind="model", name=upstream.name, models=models, no_prompts=no_prompts, url=url, model_path=path
+                kind="model",
+                name=upstream.name,
+                models=models,
+                no_prompts=no_prompts,
+                url=url,
+                model_path=path,
+                settings=target.settings,
             )
         case UrlTarget():
             return TargetFacts(

@@ -101,7 +101,7 @@ function readSetup(value) {
     return given.map((item, index) => each(`${name}[${index}]`, item));
   };
   if (typeof value !== "object" || value === null || Array.isArray(value)) throw new Error("a JSON object is needed");
-  for (const key of Object.keys(value)) if (!(key in EMPTY)) throw new Error(`${key}: not a part of a setup`);
+  for (const key of Object.keys(value)) if (!Object.hasOwn(EMPTY, key)) throw new Error(`${key}: not a part of a setup`);
   const whole = { ...structuredClone(EMPTY), ...value };
   const sides = list("sides", whole.sides, (name, side) => ({
     readout: one(`${name}.readout`, side?.readout, READOUTS), version: one(`${name}.version`, side?.version, VERSIONS),
@@ -279,7 +279,7 @@ async function ask() {
   } catch (error) {
     if (mine !== turn || error.name === "AbortError") return;
     clearErrors();
-    showError(error instanceof Told ? error : new Told(`The playground cannot be asked: ${error.message}. Is it still running?`));
+    showError(error instanceof Told ? error : new Told(`The playground cannot be asked: ${error.message}. Where it has ended, start it again and open the address that it prints.`));
   } finally {
     if (mine === turn) $("answers").removeAttribute("aria-busy");
   }
@@ -626,10 +626,11 @@ function boto3({ body }) {
 
 function decisionClient() {
   const [side] = setup.sides;
+  const settings = facts.settings.map(([name, value]) => `${python(name)}: ${python(value)}`).join(", ");
   const opened = {
     endpoint: () => `sagemaker(${python(facts.endpoint_name)}, region=${python(facts.region)})`,
     url: () => `http(${python(facts.url)}${facts.api_key_variable ? `, api_key=os.environ[${python(facts.api_key_variable)}]` : ""})`,
-    model: () => `local(${python(facts.model_path)})`,
+    model: () => `local(${python(facts.model_path)}${facts.settings.length ? `, settings={${settings}}` : ""})`,
   }[facts.kind]();
   const state = setup.stateFormat === "json" ? `json.loads(${python(setup.state)})` : python(setup.state);
   const named = (name, text) => (text === "" ? "" : `, ${name}=${python(text)}`);
@@ -749,7 +750,7 @@ async function begin() {
   try {
     facts = await (await fetch("api/target")).json();
   } catch (error) {
-    showError(new Told(`The playground cannot be asked: ${error.message}. Is it still running?`));
+    showError(new Told(`The playground cannot be asked: ${error.message}. Where it has ended, start it again and open the address that it prints.`));
     return;
   }
   $("target").textContent = facts.kind === "model" ? facts.name : `${facts.models[0]}, ${facts.name}`;

@@ -48,6 +48,7 @@ def test_a_local_model_is_served_shown_and_ended_with_the_playground(tiny: Path,
     with playground(tmp_path / "own", "--model", str(tiny), "--setting", "CHAT_N_CTX=0") as running:
         facts = running.get("api/target").json
         assert (facts["kind"], facts["no_prompts"], facts["model_path"]) == ("model", None, str(tiny))
+        assert facts["settings"] == [["DECISION_CHAT_N_CTX", "0"]]
         options = [{"id": "a", "description": "A."}, {"id": "b", "description": "B."}]
         body = {"decision": {"id": "d", "state": "s", "question": "q", "options": options}}
         answer = running.post("api/ask/v1/decisions", body)
@@ -110,6 +111,13 @@ def test_what_cannot_work_is_refused_before_anything_is_served(
             assert told in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("free", ["9" * 5000, "9" * 10, "-1", "x"])
+def test_a_token_that_is_none_is_refused(running: Playground, free: str) -> None:
+    options = [{"id": "a", "description": "A."}, {"id": "b", "description": "B."}]
+    body = {"decision": {"id": "d", "state": "s", "question": "q", "options": options}}
+    assert running.post(f"api/prompts?free={free}", body).status == 400
+
+
 @pytest.fixture
 def unused() -> int:
     with socket.create_server(("127.0.0.1", 0)) as made:
@@ -162,6 +170,24 @@ def test_the_client_code_gives_what_is_shown(page: Page, kind: str) -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=environment)
     assert done.returncode == 0, done.stderr
     assert ast.literal_eval(done.stdout) == page.bars()
+
+
+@needs_chromium
+def test_the_client_code_for_a_local_model_has_its_settings(
+    tiny: Path, tmp_path: Path, driver: webdriver.Chrome
+) -> None:
+    settings = ("--setting", "READOUT=letters", "--setting", "DECISION_CHAT_N_CTX=0")
+    with playground(tmp_path / "own", "--model", str(tiny), *settings) as started:
+        page = Page(driver=driver, url=started.url).open()
+        page.one("[value='client'] + span").click()
+        code = page.text("#code")
+        shown = page.bars()
+    assert 'settings={"DECISION_READOUT": "letters", "DECISION_CHAT_N_CTX": "0"}' in code
+    code = code.replace("print(", "print(repr(dict(zip(answer.option_ids, answer.probabilities)))) #")
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert ast.literal_eval(done.stdout) == shown
 
 
 def probabilities(told: dict[str, Any]) -> dict[str, float]:

@@ -173,6 +173,38 @@ def test_two_readouts_stand_side_by_side_each_with_its_own_answer(page: Page, se
     assert float(shown.removesuffix(" pp").replace("−", "-")) == pytest.approx(100 * (b - a), abs=0.051)
 
 
+def test_two_readouts_have_bars_of_one_scale_and_names_in_one_piece(page: Page) -> None:
+    """At the width that the browser begins with."""
+    names = {"account": "account_access", "billing": "billing_questions"}
+    options = [{"id": names[each["id"]], "description": each["description"]} for each in QUEUES]
+    page.load(
+        **ROUTING | {"options": options},
+        compare=True,
+        sides=[{"readout": "letters", "version": ""}, {"readout": "likelihood", "version": ""}],
+    )
+    sides = [one.rect for one in page.all(".answer")]
+    assert sides[0]["y"] == sides[1]["y"]  # beside each other
+    widths = {track.rect["width"] for track in page.all(".answer .track")}
+    assert len(page.all(".answer .track")) == 4
+    assert len(widths) == 1, widths
+    lines = """
+        return [...document.querySelectorAll(".answer tbody th")].map((cell) => {
+            const range = document.createRange();
+            range.selectNodeContents(cell.firstChild);
+            return range.getClientRects().length;
+        })"""
+    assert page.script(lines) == [1, 1, 1, 1]
+
+
+@pytest.mark.parametrize("name", ["constructor", "toString", "other"])
+def test_a_setup_with_a_part_that_is_none_is_not_loaded(page: Page, name: str) -> None:
+    page.one("#open-setup").click()
+    page.script("document.querySelector('#setup-text').value = arguments[0]", json.dumps({name: "x"}))
+    page.one("#load-setup").click()
+    assert page.text("#setup-error") == f"This is no setup: {name}: not a part of a setup"
+    page.one("#close-setup").click()
+
+
 def test_yes_or_no_and_scores_are_asked_as_system_one_with_the_logits_of_the_same_prompt(
     page: Page, server: Server
 ) -> None:

@@ -13,6 +13,7 @@ import pytest
 from client.playground.site import MAX_BODY_BYTES
 from client.playground.target import TargetFacts
 from client.transport.exchange import Answer, Request, Whole
+from client.transport.failures import Failure
 from tests.client.playground.process import Answered, asked
 from tests.client.playground.sockets import TOKEN, served
 
@@ -144,3 +145,24 @@ def test_target_facts_hold_no_key(running: Running) -> None:
     facts = running.ask("GET", f"{TOKEN}/api/target").json
     assert set(facts) == set(TargetFacts.__dataclass_fields__)
     assert "key" not in json.dumps({name: value for name, value in facts.items() if name != "api_key_variable"})
+
+
+@dataclass
+class Gone:
+    name: str = "gone"
+
+    def send(self, request: Request, *, timeout: float) -> Answer:
+        raise Failure("unreachable", "tiny.gguf: its server ended: killed")
+
+    def close(self) -> None: ...
+
+
+def test_a_model_s_server_that_ended_is_told_with_what_to_do() -> None:
+    facts = TargetFacts(kind="model", name="gone", models=("m",), no_prompts="why", url="http://127.0.0.1:1")
+    with served(Gone(), facts) as url:
+        answer = asked(url, "POST", "api/ask/v1/decisions", b"{}", JSON)
+    assert answer.status == 502
+    assert answer.json["error"] == (
+        "tiny.gguf: its server ended: killed. Remedy: end the playground, start it again and open the address that it "
+        "prints"
+    )
