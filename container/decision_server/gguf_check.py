@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import mmap
+import re
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,10 +22,13 @@ from decision_server.model_errors import StartupFailure
 _MAX_METADATA = 1 << 16
 _MAX_TENSORS = 1 << 16  # some thousands in the largest models
 _MAX_LAYERS = 512  # llama.cpp's own limit
+_MAX_EXPERTS = 1024  # likewise
+_MAX_CONTEXT = 1 << 24  # tokens: half as much again as the longest that any model states
 _MAX_TEXT = 16 << 20
 _MAX_KEPT = 32 << 20  # of all keys and names together: of a text's bytes only those are copied that are looked at
 _TEXTS = frozenset({b"general.architecture", b"general.type"})
 _MAX_VALUES = 1 << 43
+_KEYS_OR_VALUES = re.compile(rb"blk\.([0-9]{1,4})\.attn_[kv]\.weight")
 _STRING, _ARRAY = 8, 9
 _SCALARS: dict[int, str] = {
     0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d",
@@ -41,8 +45,20 @@ class Split:
     count: int
 
 
-def check(path: Path) -> Split | None:
-    """None for a whole model. Raises StartupFailure that names the file and what is wrong in it."""
+@dataclass(frozen=True, kw_only=True)
+class Header:
+    """split: None for a whole model.
+
+    token_values: keys and values that the context keeps of a token, in the layers of this file. At least: a layer whose
+    tensors do not say it counts for nothing.
+    """
+
+    split: Split | None
+    token_values: int
+
+
+def check(path: Path) -> Header:
+    """Raises StartupFailure that names the file and what is wrong in it."""
     with path.open("rb") as file:
         if path.stat().st_size < 24:  # magic, version and two counts
             raise StartupFailure(f"model: {path} has {path.stat().st_size} bytes: the file is truncated")
@@ -58,7 +74,7 @@ class _Walk:
         self._at = 0
         self._kept = 0
 
-    def tables(self) -> Split | None:
+    def tables(self) -> Header:
         if self._data[:4] != b"GGUF":
             raise self._wrong(f"it begins with {self._data[:4]!r}, not with b'GGUF'")
         self._at = 4
@@ -70,17 +86,23 @@ class _Walk:
         metadata = dict(self._entry() for _ in range(n_metadata))
         end = 0
         names: set[bytes] = set()
+        kept = []
         for _ in range(n_tensors):
-            name, offset, least = self._tensor()
+            name, shape, offset = self._tensor()
             if name in names:
                 raise self._wrong(f"the tensor {_shown(name)} stands there twice")
             names.add(name)
-            end = max(end, offset + least)
+            end = max(end, offset + prod(shape) * _FEWEST_BITS // 8)
+            layer = _KEYS_OR_VALUES.fullmatch(name)
+            if layer and len(shape) == 2:
+                kept.append((int(layer[1]), shape[1]))
         if end > self._size - self._at:
             raise self._wrong(f"the tensors need {end} bytes and the file has {self._size - self._at} left for them")
-        return self._meaning(metadata)
+        split = self._split(metadata)
+        own = self._own_layers(metadata)
+        return Header(split=split, token_values=sum(values for layer, values in kept if layer < own))
 
-    def _meaning(self, metadata: Mapping[bytes, object]) -> Split | None:
+    def _split(self, metadata: Mapping[bytes, object]) -> Split | None:
         kind = metadata.get(b"general.type", b"model")
         architecture = metadata.get(b"general.architecture")
         if kind == b"mmproj" or architecture == b"clip":
@@ -98,9 +120,37 @@ class _Walk:
         for key, value in metadata.items():
             if isinstance(value, float) and not (math.isfinite(value) and (value >= 0 or not key.endswith(b"epsilon"))):
                 raise self._wrong(f"{_shown(key)} is {value}, which nothing can be computed with")
-        layers = metadata.get(architecture + b".block_count", 1) if isinstance(architecture, bytes) else 1
+        if not isinstance(architecture, bytes):
+            return
+        layers = metadata.get(architecture + b".block_count", 1)
         if not isinstance(layers, int) or not 1 <= layers <= _MAX_LAYERS:
             raise self._wrong(f"block_count is {layers!r}; a model has 1 to {_MAX_LAYERS} layers")
+        context = metadata.get(architecture + b".context_length", 1)
+        if not isinstance(context, int) or not 1 <= context <= _MAX_CONTEXT:
+            raise self._wrong(f"context_length is {context!r}; a model has 1 to {_MAX_CONTEXT} tokens of context")
+        further = metadata.get(architecture + b".nextn_predict_layers", 0)
+        if isinstance(further, int) and not 0 <= further <= layers:
+            raise self._wrong(f"nextn_predict_layers is {further}; of {layers} layers 0 to {layers} can be such")
+        experts = metadata.get(architecture + b".expert_count", 0)
+        if isinstance(experts, int) and not 0 <= experts <= _MAX_EXPERTS:
+            raise self._wrong(f"expert_count is {experts}; a layer has 0 to {_MAX_EXPERTS} experts")
+        used = metadata.get(architecture + b".expert_used_count", 0)
+        if isinstance(experts, int) and isinstance(used, int) and not min(experts, 1) <= used <= experts:
+            needed = f"1 to {experts}" if experts else "none"
+            raise self._wrong(f"expert_used_count is {used}; of {experts} experts {needed} can be used")
+
+    def _own_layers(self, metadata: Mapping[bytes, object]) -> int:
+        """How many layers keep keys and values of their own: the last ones may share others', or predict further."""
+        architecture = metadata.get(b"general.architecture")
+        if not isinstance(architecture, bytes):
+            return _MAX_LAYERS
+        layers = metadata.get(architecture + b".block_count")
+        if not isinstance(layers, int):
+            return _MAX_LAYERS  # a part after the first: its model's first part says how many there are
+        for key in (b".attention.shared_kv_layers", b".nextn_predict_layers"):
+            without = metadata.get(architecture + key, 0)
+            layers -= without if isinstance(without, int) else layers
+        return layers
 
     def _entry(self) -> tuple[bytes, object]:
         key = self._text("a metadata key")
@@ -138,8 +188,8 @@ class _Walk:
             raise self._wrong(f"the last of {count} texts in an array ends after the file: it is damaged")
         self._at = at
 
-    def _tensor(self) -> tuple[bytes, int, int]:
-        """Name, offset, and the bytes that it has at least."""
+    def _tensor(self) -> tuple[bytes, list[int], int]:
+        """Name, shape and offset."""
         name = self._text("a tensor's name")
         n_dimensions = self._number("<I", "a number of dimensions")
         if not 1 <= n_dimensions <= 4:
@@ -149,7 +199,7 @@ class _Walk:
             raise self._wrong(f"tensor {_shown(name)} has {' x '.join(map(str, shape))} values; 1 to {_MAX_VALUES}")
         self._number("<I", "a tensor's type")  # llama.cpp knows which there are
         offset = self._number("<Q", "a tensor's offset")
-        return name, offset, prod(shape) * _FEWEST_BITS // 8
+        return name, shape, offset
 
     def _count(self, what: str, most: int) -> int:
         count = self._number("<Q", f"the count of {what}")

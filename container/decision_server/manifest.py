@@ -6,6 +6,9 @@ What the values mean and whether the files are those it lists is `model_files`' 
 from __future__ import annotations
 
 import json
+import os
+import stat
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,21 +16,24 @@ from decision_server.model_errors import StartupFailure
 
 MANIFEST = "manifest.json"
 _MAX_BYTES = 1 << 20
+_MOST_NAMES = 20
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
     """Raises StartupFailure for anything but a JSON object of version 1."""
     place = folder / MANIFEST
     try:
-        with place.open("rb") as file:
+        with open(place, "rb", opener=_open_regular) as file:
             data = file.read(_MAX_BYTES + 1)
         if len(data) > _MAX_BYTES:
             raise StartupFailure(f"model: {place} has more than {_MAX_BYTES} bytes, which no manifest needs")
         content = json.loads(data)
     except FileNotFoundError:
-        names = ", ".join(sorted(entry.name for entry in folder.iterdir())) or "no files"
+        names = named(entry.name for entry in folder.iterdir()) or "no files"
         raise StartupFailure(f"model: {folder} holds {names}; {MANIFEST} is missing") from None
     except OSError as error:
+        if place.is_symlink():
+            raise StartupFailure(f"model: {place} is a link; the manifest must be a regular file") from None
         raise StartupFailure(f"model: {place}: {error.strerror}; a file that can be read is needed") from None
     except RecursionError:
         raise StartupFailure(f"model: {place} is nested too deeply; no manifest is") from None
@@ -37,6 +43,15 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         seen = content.get("manifest_version") if isinstance(content, dict) else type(content).__name__
         raise StartupFailure(f"model: {place}: manifest_version is {shown(seen)}; 1 is needed")
     return content
+
+
+def _open_regular(path: str, flags: int) -> int:
+    """Neither follows a link nor waits for a pipe: what stands there came with the model."""
+    descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise StartupFailure(f"model: {path} is no regular file; the manifest must be one")
+    return descriptor
 
 
 def field(table: dict[str, Any], key: str, kind: type) -> Any:
@@ -55,6 +70,13 @@ def list_of(table: object, key: str) -> list[Any]:
 
 def optional_text(table: dict[str, Any], key: str) -> str | None:
     return None if table.get(key) is None else str(field(table, key, str))
+
+
+def named(names: Iterable[str]) -> str:
+    """In quotes and in order, the first ones of many: for one line, whoever chose them."""
+    every = sorted(names)
+    more = f" and {len(every) - _MOST_NAMES} more" if len(every) > _MOST_NAMES else ""
+    return ", ".join(map(repr, every[:_MOST_NAMES])) + more
 
 
 def shown(value: object) -> str:

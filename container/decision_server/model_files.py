@@ -9,6 +9,7 @@ tables at their start.
 from __future__ import annotations
 
 import hashlib
+import logging
 import mmap
 import re
 from dataclasses import dataclass
@@ -16,10 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from decision_server import gguf_check
-from decision_server.manifest import MANIFEST, field, list_of, optional_text, read_manifest, shown
+from decision_server.manifest import MANIFEST, field, list_of, named, optional_text, read_manifest, shown
 from decision_server.model_errors import StartupFailure
 
+_log = logging.getLogger(__name__)
 _MAGIC = b"GGUF"
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")  # a declaration's rule
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,204}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _PART = re.compile(r"(?P<stem>.+)-[0-9]{5}-of-(?P<count>0*[1-9][0-9]?)\.gguf")
@@ -33,12 +36,14 @@ class GgufFile:
 
     Of a split model: path and file are the first part's, beside which llama.cpp finds the others by their names; bytes
     are all of them together, sha256 is that of their `sha256sum` lines (docs/interfaces.md, section 1).
+    token_values: keys and values that a context keeps of a token, at least.
     """
 
     path: Path
     file: str
     bytes: int
     sha256: str
+    token_values: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,17 +96,27 @@ def _from_manifest(folder: Path, manifest: dict[str, Any], gguf_sha256: str | No
         calibration = _verified(folder, manifest["calibration"], "calibration", b"").path
         if calibration.stat().st_size > _MAX_CALIBRATION_BYTES:
             raise StartupFailure(f"model: {calibration} has more than {_MAX_CALIBRATION_BYTES} bytes; it is read whole")
-    for number, file in enumerate(list_of(manifest, "tokenizer")):
-        _verified(folder, file, f"tokenizer[{number}]", b"")  # for other tools; what is listed must be what is there
+    others = [  # for other tools; what is listed must be what is there
+        _verified(folder, file, f"tokenizer[{number}]", b"").file
+        for number, file in enumerate(list_of(manifest, "tokenizer"))
+    ]
     serving = field(manifest, "serving", dict)
     name = field(manifest, "name", str)
-    if not name.isprintable():
+    if not _NAME.fullmatch(name):
         raise StartupFailure(
-            f"model: {MANIFEST}: name is {shown(name)}; it stands in every answer and must be printable"
+            f"model: {MANIFEST}: name is {shown(name)}; it stands in every answer: 1 to 63 of a-z 0-9 . _ - are needed,"
+            " beginning with a letter or digit"
+        )
+    gguf = _weights(weights, gguf_sha256)
+    known = {MANIFEST, *others, *(each.file for each in weights), *([calibration.name] if calibration else [])}
+    strangers = [entry.name for entry in folder.iterdir() if entry.name not in known]
+    if strangers:
+        _log.warning(
+            "model: %s holds what %s does not list, and it is not used: %s", folder, MANIFEST, named(strangers)
         )
     return ModelFiles(
         name=name,
-        gguf=_weights(weights, gguf_sha256),
+        gguf=gguf,
         serving=ServingDefaults(
             readout=field(serving, "readout", str),
             prompt_version=field(serving, "prompt_version", str),
@@ -143,8 +158,11 @@ def _weights(files: list[_File], pinned: str | None) -> GgufFile:
             f"DECISION_GGUF_SHA256: {pinned} is needed; the weights in {files[0].path} have {sha256}. Remedy: serve the"
             " model that was declared, or declare this one and deploy again"
         )
+    token_values = 0
     for number, each in enumerate(files, 1):
-        split = gguf_check.check(each.path)
+        header = gguf_check.check(each.path)
+        token_values += header.token_values
+        split = header.split
         seen = "a whole model" if split is None else f"part {split.number} of {split.count}"
         needed = "a whole model" if len(files) == 1 else f"part {number} of {len(files)}"
         if seen != needed:
@@ -155,7 +173,13 @@ def _weights(files: list[_File], pinned: str | None) -> GgufFile:
             f"model: the parts are named {named}; NAME-00001-of-{len(files):05}.gguf and so on are needed, since"
             " llama.cpp finds them by these names and would read other files than were verified"
         )
-    return GgufFile(path=files[0].path, file=files[0].file, bytes=sum(each.bytes for each in files), sha256=sha256)
+    return GgufFile(
+        path=files[0].path,
+        file=files[0].file,
+        bytes=sum(each.bytes for each in files),
+        sha256=sha256,
+        token_values=token_values,
+    )
 
 
 def _verified(folder: Path, entry: object, what: str, magic: bytes) -> _File:

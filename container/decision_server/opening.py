@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from decision_server import model_files
+from decision_server import memory, model_files
 from decision_server.config import Config
 
 if TYPE_CHECKING:
@@ -47,4 +47,6 @@ def _open(config: Config) -> Opened:
     engine = import_module("decision_server.engine")
     n_ctx = files.serving.n_ctx if config.n_ctx is None else config.n_ctx
     model: OpenModel = engine.open_model(files.gguf.path, n_ctx=n_ctx, n_gpu_layers=config.n_gpu_layers)
+    if model.gpu_layers == 0:  # elsewhere they lie in the GPU's memory, which is never lent twice
+        memory.require_room(n_ctx=model.n_ctx, token_values=files.gguf.token_values)
     return Opened(files=files, model=model)

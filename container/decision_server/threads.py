@@ -1,7 +1,7 @@
 """How many threads the engine should compute with: what the CPU quota allows, physical cores first.
 
 A second hyper-thread of a core adds no vector units, and spinning threads beyond the quota stop each other. Knows the
-kernel's files (cgroup versions 1 and 2, CPU topology) and nothing of the engine.
+kernel's files (quotas of control groups, CPU topology) and nothing of the engine.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import os
 from collections.abc import Set
 from dataclasses import dataclass
 from pathlib import Path
+
+from decision_server.control_groups import groups, text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +41,7 @@ def _physical_cores(root: Path, cpus: Set[int]) -> int:
     """Distinct sets of hyper-thread siblings among `cpus`. A CPU whose topology the kernel hides counts as a core."""
     cores = set()
     for cpu in cpus:
-        siblings = _text(root / f"sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
+        siblings = text(root / f"sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
         cores.add(siblings or f"cpu {cpu}")
     return max(1, len(cores))
 
@@ -47,36 +49,18 @@ def _physical_cores(root: Path, cpus: Set[int]) -> int:
 def _quota(root: Path) -> float | None:
     """The lowest limit among this process's control group and its parents, in CPUs. None: no limit."""
     limits = []
-    for line in (_text(root / "proc/self/cgroup") or "").splitlines():
-        hierarchy, controllers, group = line.split(":", 2)
-        if hierarchy == "0":
-            limits += [_v2_limit(folder / "cpu.max") for folder in _upwards(root / "sys/fs/cgroup", group)]
-        elif "cpu" in controllers.split(","):
-            for mount in ("cpu,cpuacct", "cpu"):
-                limits += [_v1_limit(folder) for folder in _upwards(root / "sys/fs/cgroup" / mount, group)]
+    for group in groups(root, controller="cpu", mounts=("cpu,cpuacct", "cpu")):
+        limits.append(_v2_limit(group.folder / "cpu.max") if group.version == 2 else _v1_limit(group.folder))
     return min((limit for limit in limits if limit is not None), default=None)
 
 
-def _upwards(mount: Path, group: str) -> list[Path]:
-    """The group's folder below `mount`, its parents, and `mount` itself, which is the group inside a container."""
-    parts = [part for part in group.split("/") if part not in ("", "..")]
-    return [mount.joinpath(*parts[:length]) for length in range(len(parts), -1, -1)]
-
-
 def _v2_limit(file: Path) -> float | None:
-    quota, period = [*(_text(file) or "max 100000").split(), "100000"][:2]
+    quota, period = [*(text(file) or "max 100000").split(), "100000"][:2]
     return None if quota == "max" else int(quota) / int(period)
 
 
 def _v1_limit(folder: Path) -> float | None:
-    quota, period = _text(folder / "cpu.cfs_quota_us"), _text(folder / "cpu.cfs_period_us")
+    quota, period = text(folder / "cpu.cfs_quota_us"), text(folder / "cpu.cfs_period_us")
     if quota is None or period is None or int(quota) <= 0:
         return None
     return int(quota) / int(period)
-
-
-def _text(file: Path) -> str | None:
-    try:
-        return file.read_text(encoding="ascii").strip()
-    except OSError:
-        return None

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import struct
+import subprocess
+import sys
 import tracemalloc
 from pathlib import Path
 
 import pytest
+from gguf import GGUFReader
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from decision_server import gguf_check
 from decision_server.gguf_check import Split
 from decision_server.model_errors import StartupFailure
-from tests.fixtures.hostile_gguf import ABSURD, MONSTERS, with_value, write_of_many_texts
+from tests.fixtures.hostile_gguf import ABSURD, MONSTERS, with_entries, with_value, write_of_many_texts
 from tests.fixtures.split_gguf import split_gguf
 from tests.serving.server import SERVE, Server
 
@@ -24,13 +27,26 @@ def _written(path: Path, data: bytes) -> Path:
 
 
 def test_good_models_pass(tiny_llama: Path, tiny_hybrid: Path) -> None:
-    assert gguf_check.check(tiny_llama) is None
-    assert gguf_check.check(tiny_hybrid) is None
+    assert gguf_check.check(tiny_llama).split is None
+    assert gguf_check.check(tiny_hybrid).split is None
+
+
+def test_keys_and_values_are_counted_where_layers_keep_some(
+    tiny_llama: Path, tiny_hybrid: Path, tmp_path: Path
+) -> None:
+    tensors = GGUFReader(tiny_llama).tensors
+    kept = sum(int(each.shape[1]) for each in tensors if each.name.endswith(("attn_k.weight", "attn_v.weight")))
+    assert gguf_check.check(tiny_llama).token_values == kept > 0
+    parts = split_gguf(tiny_llama, tmp_path, stem="tiny", count=3)
+    assert sum(gguf_check.check(each).token_values for each in parts) == kept
+    assert gguf_check.check(tiny_hybrid).token_values == 2 * 32  # its other layers keep a state of one size
+    sharing = _written(tmp_path / "sharing.gguf", with_entries(tiny_llama, **{"attention.shared_kv_layers": 1}))
+    assert gguf_check.check(sharing).token_values == kept // 2
 
 
 def test_a_part_says_which_one_it_is(tiny_llama: Path, tmp_path: Path) -> None:
     parts = split_gguf(tiny_llama, tmp_path, stem="tiny", count=3)
-    assert [gguf_check.check(each) for each in parts] == [Split(number=n, count=3) for n in (1, 2, 3)]
+    assert [gguf_check.check(each).split for each in parts] == [Split(number=n, count=3) for n in (1, 2, 3)]
 
 
 @pytest.mark.parametrize("name", MONSTERS)
@@ -51,7 +67,7 @@ def test_texts_that_nobody_asks_for_take_no_memory(tmp_path: Path) -> None:
     path = write_of_many_texts(tmp_path / "m.gguf", texts=40, text_bytes=16 << 20)
     tracemalloc.start()
     try:
-        assert gguf_check.check(path) is None
+        assert gguf_check.check(path).split is None
         assert tracemalloc.get_traced_memory()[1] < 1 << 20
     finally:
         tracemalloc.stop()
@@ -74,6 +90,44 @@ def test_values_at_which_llama_cpp_ends_the_process_are_refused(
 ) -> None:
     with pytest.raises(StartupFailure, match=expected):
         gguf_check.check(_written(tmp_path / "m.gguf", with_value(tiny_llama, key, value)))
+
+
+@pytest.mark.parametrize(
+    ("numbers", "expected"),
+    [
+        ({"expert_count": 8}, "expert_used_count is 0; of 8 experts 1 to 8 can be used"),
+        ({"expert_used_count": 2}, "expert_used_count is 2; of 0 experts none can be used"),
+        ({"expert_count": 8, "expert_used_count": 9}, "expert_used_count is 9; of 8 experts 1 to 8 can be used"),
+        ({"expert_count": 1025, "expert_used_count": 2}, "expert_count is 1025; a layer has 0 to 1024 experts"),
+        ({"nextn_predict_layers": 3}, "nextn_predict_layers is 3; of 2 layers 0 to 2 can be such"),
+    ],
+)
+def test_counts_that_contradict_each_other_are_refused_by_name(
+    tiny_llama: Path, tmp_path: Path, numbers: dict[str, int], expected: str
+) -> None:
+    with pytest.raises(StartupFailure, match=expected):
+        gguf_check.check(_written(tmp_path / "m.gguf", with_entries(tiny_llama, **numbers)))
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        {"expert_count": 0, "expert_used_count": 0},
+        {"expert_count": 1024, "expert_used_count": 1024},
+        {"nextn_predict_layers": 2},
+    ],
+)
+def test_counts_that_llama_cpp_can_refuse_itself_are_left_to_it(
+    tiny_llama: Path, tmp_path: Path, numbers: dict[str, int]
+) -> None:
+    path = _written(tmp_path / "m.gguf", with_entries(tiny_llama, **numbers))
+    gguf_check.check(path)
+    code = (
+        "import sys, llama_cpp\n"
+        "llama_cpp.llama_backend_init()\n"
+        "llama_cpp.llama_model_load_from_file(sys.argv[1].encode(), llama_cpp.llama_model_default_params())\n"
+    )
+    assert subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, check=False).returncode == 0
 
 
 def test_every_truncation_is_found(tiny_llama: Path, tmp_path: Path) -> None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +18,7 @@ from decision_server.model_files import find
 from tests.fixtures.split_gguf import split_gguf
 from tests.serving.server import SERVE, Server
 
+CONTAINER = str(Path(__file__).resolve().parents[2] / "container")
 # a GGUF of no tensors and no metadata, and bytes that only hashes see
 CONTENT = b"GGUF\x03" + bytes(3 + 8 + 8) + bytes(range(256)) * 5
 
@@ -122,6 +126,64 @@ def test_a_manifest_without_end_is_read_up_to_its_limit(tmp_path: Path) -> None:
         find(tmp_path)
 
 
+def test_a_manifest_that_is_a_pipe_does_not_hold_the_start_up(tmp_path: Path) -> None:
+    archive(tmp_path)
+    (tmp_path / "manifest.json").unlink()
+    os.mkfifo(tmp_path / "manifest.json")
+    code = "import sys; from pathlib import Path; from decision_server.model_files import find; find(Path(sys.argv[1]))"
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    ran = subprocess.run(
+        command, env={"PYTHONPATH": CONTAINER}, capture_output=True, text=True, timeout=30, check=False
+    )
+    assert "manifest.json is no regular file; the manifest must be one" in ran.stderr
+
+
+def test_a_manifest_is_not_looked_for_behind_a_link(tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    folder.mkdir()
+    archive(folder)
+    (folder / "manifest.json").rename(tmp_path / "manifest.json")
+    (folder / "manifest.json").symlink_to(tmp_path / "manifest.json")
+    with pytest.raises(StartupFailure, match=r"manifest\.json is a link; the manifest must be a regular file"):
+        find(folder)
+    (folder / "manifest.json").unlink()
+    (folder / "manifest.json").mkdir()
+    with pytest.raises(StartupFailure, match=r"manifest\.json is no regular file"):
+        find(folder)
+
+
+def test_what_the_manifest_does_not_list_is_named_once_in_quotes_and_serving_goes_on(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "calibration.json").write_bytes(b"{}")
+    (tmp_path / "tokenizer.json").write_bytes(b"{}")
+    entry = {"bytes": 2, "sha256": hashlib.sha256(b"{}").hexdigest()}
+    listed: dict[str, Any] = {
+        "calibration": {**entry, "file": "calibration.json"},
+        "tokenizer": [{**entry, "file": "tokenizer.json"}],
+    }
+    find(archive(tmp_path, **listed))
+    assert caplog.messages == []
+    (tmp_path / "evil\x1b[2J.gguf").write_bytes(CONTENT)
+    (tmp_path / "link").symlink_to("/etc/passwd")
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "sub").mkdir()
+    assert find(tmp_path).name == "tiny-q8_0"
+    (message,) = caplog.messages
+    assert message.endswith("is not used: 'evil\\x1b[2J.gguf', 'link', 'pipe', 'sub'")
+    for number in range(1000):
+        (tmp_path / f"stray{number:03}").touch()
+    find(tmp_path)
+    assert caplog.messages[-1].endswith("'stray016' and 984 more")
+
+
+def test_a_bare_gguf_may_be_a_link_and_stand_among_others(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "blob").write_bytes(CONTENT)
+    (tmp_path / "some.gguf").symlink_to(tmp_path / "blob")
+    assert find(tmp_path / "some.gguf").name == "some"
+    assert caplog.messages == []
+
+
 def test_a_calibration_that_is_no_calibration_by_its_size_is_refused(tmp_path: Path) -> None:
     content = bytes((1 << 20) + 1)
     (tmp_path / "calibration.json").write_bytes(content)
@@ -138,7 +200,11 @@ def changed_gguf(**changes: Any) -> dict[str, Any]:
     ("changes", "message"),
     [
         ({"manifest_version": 2}, "manifest_version is 2; 1 is needed"),
-        ({"name": "\ud800"}, "it stands in every answer and must be printable"),
+        ({"name": "\ud800"}, "it stands in every answer: 1 to 63 of a-z"),
+        ({"name": ""}, "name is ''; it stands in every answer: 1 to 63 of a-z"),
+        ({"name": "a" * 900_000}, "name is 'aaa.*…; it stands in every answer: 1 to 63 of a-z"),
+        ({"name": "a" * 64}, "it stands in every answer: 1 to 63 of a-z"),
+        ({"name": "A"}, "name is 'A'; it stands in every answer: 1 to 63 of a-z"),
         (changed_gguf(file="a" * 300 + ".gguf"), "a plain file name is needed"),
         (changed_gguf(file="a\0.gguf"), "a plain file name is needed"),
         ({"name": None}, "name is None; str is needed"),
@@ -195,7 +261,7 @@ def test_a_link_out_of_the_folder_is_refused(tmp_path: Path) -> None:
         (lambda path: None, "is nothing; a folder with manifest.json or a .gguf file is needed"),
         (lambda path: path.write_bytes(CONTENT), "is a file of another kind"),
         (lambda path: path.mkdir(), "holds no files; manifest.json is missing"),
-        (lambda path: (path.mkdir(), (path / "m.gguf").touch()), "holds m.gguf; manifest.json is missing"),
+        (lambda path: (path.mkdir(), (path / "m.gguf").touch()), "holds 'm.gguf'; manifest.json is missing"),
         (lambda path: (path.mkdir(), (path / "manifest.json").write_text("{")), "is not JSON"),
         (lambda path: (path.mkdir(), (path / "manifest.json").write_text("[]")), "manifest_version is 'list'"),
     ],
