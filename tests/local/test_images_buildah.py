@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import configparser
+import os
 import shutil
+import stat
 import subprocess
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 
-from local.images import base_stand_in, buildah_build, chroot_run, layers, modes, pip_settings
+from local.images import base_stand_in, buildah_build, chroot_run, layers, modes, pip_settings, venv_runtime
 from local.images.buildah import Buildah
 from local.images.dockerfile import resolve
 from local.images.errors import ImageError
@@ -66,6 +69,20 @@ def test_pips_index_and_certificates_are_lent_to_the_build_and_folders_of_this_m
     assert settings["extra-index-url"] == "https://more.example/simple"
     assert settings["cert"] == "/media/certificates.pem"
     assert (lent / "certificates.pem").read_text() == "certificate"
+
+
+def test_the_libraries_that_a_base_gets_can_be_read_by_every_user_whatever_the_umask_is(tmp_path: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        folder = venv_runtime.native_libraries(
+            f"llama-cpp-python=={metadata.version('llama-cpp-python')} \\\n", cache=Cache(folder=tmp_path)
+        )
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o755
+    files = [path for path in folder.iterdir() if not path.is_symlink()]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o644}
+    assert "libllama.so" in {path.name for path in folder.iterdir()}
 
 
 def small_base(folder: Path) -> Path:
