@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-ANSWERED, SOME_FAILED, REFUSED, JOB_FAILED, INTERRUPTED = 0, 1, 2, 3, 130
+ANSWERED, SOME_FAILED, REFUSED, JOB_FAILED, FAULT, INTERRUPTED = 0, 1, 2, 3, 70, 130
 
 
 class Refused(Exception):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+import traceback
 from collections.abc import Callable
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -13,7 +14,7 @@ from client import asynchronous_command, bulk_command
 from client.calibration import command as calibration_command
 from client.comparison import command as comparison_command
 from client.decide import command as decide_command
-from client.errors import INTERRUPTED, JOB_FAILED, REFUSED, JobFailed, Refused
+from client.errors import FAULT, INTERRUPTED, JOB_FAILED, REFUSED, JobFailed, Refused
 from client.evaluation import command as evaluation_command
 from client.gateway import command as gateway_command
 from client.playground import command as playground_command
@@ -48,6 +49,10 @@ def run(arguments: list[str] | None) -> int:
     except KeyboardInterrupt:
         _tell(options.command, "interrupted")
         return INTERRUPTED
+    except Exception:  # Python itself would end with 1, which says that something was found out
+        traceback.print_exc()
+        _tell(options.command, "a fault of this program, not of what it was given; what was answered is kept")
+        return FAULT
 
 
 def parser() -> argparse.ArgumentParser:

@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import PercentFormatter
 
 from client.evaluation.reliability import Bin
-from client.pages.plots import HEIGHT, INK, MUTED, SERIES, figure, to_svg
+from client.pages.plots import HEIGHT, INK, MUTED, SERIES, SMALLEST, figure, to_svg
 
 _BEFORE = ("temperature 1", "o", SERIES[1])  # label, marker, colour
 _AFTER = ("calibrated, held out", "D", SERIES[0])
@@ -31,7 +31,7 @@ def before_and_after(question_type: str, before: Sequence[Bin], after: Sequence[
         Line2D([], [], linestyle="none", marker=marker, color=colour, markersize=5, label=label)
         for label, marker, colour in (_BEFORE, _AFTER)
     ]
-    axes.legend(handles=handles, loc="upper left", fontsize=8, frameon=False, labelcolor=INK)
+    axes.legend(handles=handles, loc="upper left", fontsize=SMALLEST, frameon=False, labelcolor=INK)
     label = f"Reliability of {question_type} questions before and after: share of right answers over stated probability"
     return to_svg(drawn, name=f"reliability-{question_type}", label=label)
 

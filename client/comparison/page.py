@@ -160,6 +160,14 @@ def _engine(row: Standing) -> str:
     return ", ".join(each for each in told if each is not None) or NONE
 
 
+def _at_once(found: Standings) -> str:
+    """Of each where they are not the same."""
+    seen = {row.name: row.summary.timing.concurrencies or (found.concurrency,) for row in found.rows}
+    if len(set(seen.values())) == 1:
+        return ", then ".join(map(str, next(iter(seen.values()))))
+    return "; ".join(f"{name} {', then '.join(map(str, counts))}" for name, counts in seen.items())
+
+
 def _meaning(found: Standings) -> tuple[Block, ...]:
     columns = tuple(
         (column.heading, column.title)
@@ -173,7 +181,7 @@ def _meaning(found: Standings) -> tuple[Block, ...]:
             text=f"The interval of a difference is a paired bootstrap: {found.resamples:,} times as many groups of "
             f"paraphrases as there are ({found.groups}) are drawn with replacement, with seed {found.seed}, and the "
             "middle 95 % of the differences are taken. A decision without a valid answer counts as wrong. Each "
-            f"contestant was asked alone, {found.concurrency} at once; a local model in processes of its own, which "
+            f"contestant was asked alone, {_at_once(found)} at once; a local model in processes of its own, which "
             "ended before the next one began. Times hold for the machine that they were measured on."
         ),
     )

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.ticker import FuncFormatter, PercentFormatter
 
 from client.comparison.standings import Standing
-from client.pages.plots import INK, MUTED, SERIES, figure, to_svg
+from client.pages.plots import INK, MUTED, SERIES, SMALLEST, figure, to_svg
 
 _MARKERS = "osD^v"  # of another number than the colours: pairs repeat late
 
@@ -54,7 +54,7 @@ def quality_and_time(rows: Sequence[Standing]) -> str | None:
     axes.set_xlim(0, 1.25 * max(milliseconds for _, milliseconds, _ in points))
     axes.yaxis.set_major_formatter(PercentFormatter(xmax=1, decimals=0))
     axes.grid(linewidth=0.6)
-    axes.legend(loc="upper left", fontsize=8, ncols=2, frameon=False, labelcolor=INK)
+    axes.legend(loc="upper left", fontsize=SMALLEST, ncols=2, frameon=False, labelcolor=INK)
     return to_svg(drawn, name="quality-time", label="Accuracy with its 95 % interval over the median latency")
 
 

@@ -9,7 +9,7 @@ from client.evaluation.asked import Answered, Unanswered, answered, unanswered
 from client.evaluation.item import Item
 from client.evaluation.journal import Settings
 from client.evaluation.metrics import Summary, summarise
-from client.evaluation.outcomes import GIVEN, Outcome
+from client.evaluation.outcomes import Outcome
 from client.evaluation.setups import Setup, setups
 from client.evaluation.thresholds import Threshold, thresholds
 from client.evaluation.verdict import Check, Limits, checks
@@ -37,12 +37,6 @@ class Findings:
     @property
     def unanswered(self) -> tuple[Unanswered, ...]:
         return unanswered(self.items, self.outcomes)
-
-    @property
-    def concurrencies(self) -> tuple[int, ...]:
-        """How many were asked at once, as it changed from session to session."""
-        first = sorted((each for each in self.outcomes if each.order == GIVEN), key=lambda each: each.started)
-        return tuple(dict.fromkeys(each.concurrency or self.settings.concurrency for each in first))
 
 
 def find(

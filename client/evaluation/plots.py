@@ -11,7 +11,7 @@ from client.evaluation.asked import Answered
 from client.evaluation.metrics import Part
 from client.evaluation.reliability import Bin
 from client.evaluation.thresholds import ALL, Threshold
-from client.pages.plots import HEIGHT, INK, MUTED, SERIES, figure, to_svg
+from client.pages.plots import HEIGHT, INK, MUTED, SERIES, SMALLEST, figure, to_svg
 
 
 def reliability_diagram(bins: Sequence[Bin]) -> str:
@@ -34,8 +34,10 @@ def reliability_diagram(bins: Sequence[Bin]) -> str:
         markersize=5,
     )
     for each in filled:
-        axes.annotate(str(each.right.total), (each.mean or 0.0, -0.085), ha="center", va="center", color=INK, size=8)
-    axes.annotate("n", (-0.015, -0.085), ha="right", va="center", color=MUTED, size=8)
+        axes.annotate(
+            str(each.right.total), (each.mean or 0.0, -0.085), ha="center", va="center", color=INK, size=SMALLEST
+        )
+    axes.annotate("n", (-0.015, -0.085), ha="right", va="center", color=MUTED, size=SMALLEST)
     axes.set(xlim=(0, 1.02), ylim=(-0.13, 1.03), xlabel="stated probability of the answer", ylabel="share right")
     axes.set_yticks([0, 0.2, 0.4, 0.6, 0.8, 1])
     _percent(axes.xaxis)

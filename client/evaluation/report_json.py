@@ -35,7 +35,6 @@ def report_json(found: Findings) -> bytes:
         "unanswered": [{"id": each.item_id, "error": each.why} for each in found.unanswered],
         "run": {
             "timing": timing,
-            "concurrency": list(found.concurrencies),
             "checks": [asdict(each) for each in found.checks],
         },
     }

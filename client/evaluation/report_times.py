@@ -36,7 +36,7 @@ def times(found: Findings) -> Section:
 
 def at_once(found: Findings) -> str:
     """A change is told: times under one concurrency and another are not the same."""
-    return ", then ".join(map(str, found.concurrencies)) or str(found.settings.concurrency)
+    return ", then ".join(map(str, found.summary.timing.concurrencies)) or str(found.settings.concurrency)
 
 
 def _sessions(count: int) -> str:

@@ -16,7 +16,8 @@ class Timing:
 
     first: of each session's first asking, which may find a model that is not warm; they are left out of p50, p95 and
     max. busy_seconds: in which at least one question was under way, pauses between sessions left out. evaluated_tokens:
-    those not taken from the cache. Tokens are None where some answer does not tell them.
+    those not taken from the cache; tokens are None where some answer does not tell them. concurrencies: how many were
+    asked at once, as it changed between sessions.
     """
 
     first: tuple[float, ...]
@@ -26,6 +27,7 @@ class Timing:
     busy_seconds: float
     decisions: int
     sessions: int
+    concurrencies: tuple[int, ...]
     input_tokens: int | None
     cached_tokens: int | None
     evaluated_tokens: int | None
@@ -57,6 +59,7 @@ def timing(outcomes: Sequence[Outcome], *, hourly_price: float | None = None) ->
         busy_seconds=seconds,
         decisions=len(done),
         sessions=len(begun),
+        concurrencies=tuple(dict.fromkeys(each.concurrency for each in counted if each.concurrency is not None)),
         input_tokens=tokens,
         cached_tokens=cached,
         evaluated_tokens=None if tokens is None or cached is None else tokens - cached,

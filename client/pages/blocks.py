@@ -41,13 +41,30 @@ class Table:
 
 @dataclass(frozen=True, kw_only=True)
 class Plot:
-    """svg: made by `client.pages.plots.to_svg`, and trusted as it is."""
+    """svg: made by `client.pages.plots.to_svg`, and trusted as it is. wide: drawn for the whole width of a page."""
 
     svg: str
     caption: str = ""
+    wide: bool = False
 
 
-Block: TypeAlias = "Text | Facts | Table | Plot"
+@dataclass(frozen=True, kw_only=True)
+class Link:
+    """to: a file beside the page, by its path from there."""
+
+    text: str
+    to: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Links:
+    """text: before them."""
+
+    text: str
+    links: tuple[Link, ...]
+
+
+Block: TypeAlias = "Text | Facts | Table | Plot | Links"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,7 +23,8 @@ _VARIABLES: Final = {
     PAPER: "var(--paper)",
     **{colour: f"var(--series-{number})" for number, colour in enumerate(SERIES, start=1)},
 }
-WIDTH, HEIGHT = 4.8, 3.4  # inches; at this width the text is of a readable size on a phone, too
+WIDTH, HEIGHT = 4.8, 3.4  # inches; of 72 units each, and a page shows a unit as a pixel or more
+SMALLEST = 10  # units that letters are high, for a reader's eyes on a phone
 _STYLE: Final[Any] = {
     "svg.fonttype": "none",  # text stays text: it can be found, copied and read aloud
     "font.size": 10,

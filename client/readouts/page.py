@@ -8,7 +8,7 @@ from client.calibration.verdicts import Verdict
 from client.comparison.versus import Versus
 from client.evaluation.item import Item
 from client.evaluation.words import percent
-from client.pages.blocks import Plot, Section, Table, Text
+from client.pages.blocks import Link, Links, Plot, Section, Table, Text
 from client.pages.page import render
 from client.readouts.document import Measured
 from client.readouts.rows import Row, guessing
@@ -42,8 +42,11 @@ def page(
                     "with one answer to both wordings, right or wrong. Order: choices answered otherwise when their "
                     "options are listed the other way round."
                 ),
-                Plot(svg=svg[svg.index("<svg") :]),
-                Text(text="Each readout's own report: " + ", ".join(f"{each}/report.html" for each in _readouts(rows))),
+                Plot(svg=svg[svg.index("<svg") :], wide=True),
+                Links(
+                    text="Each readout's own report:",
+                    links=tuple(Link(text=each, to=f"{each}/report.html") for each in _readouts(rows)),
+                ),
             ),
         ),
         Section(heading="In pairs", blocks=tuple(Text(text=difference(each)) for each in against)),

@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 
 from client.evaluation.item import Item
 from client.evaluation.metrics import Part
+from client.pages.plots import SMALLEST
 from client.readouts.rows import TYPES, Row, guessing
 
 _INK, _PAPER, _GRID = "#1f2933", "#ffffff", "#e4e8ec"
@@ -58,7 +59,7 @@ def _accuracy(panel: Any, rows: Sequence[Row], items: Sequence[Item]) -> None:
                 xerr=[[max(0.0, share.value - share.low)], [max(0.0, share.high - share.value)]],
                 error_kw={"ecolor": _INK, "elinewidth": 0.8},
             )  # fmt: skip
-            panel.text(share.high + 0.01, line + offset, f"{share.value * 100:.0f} %", va="center", fontsize=8)
+            panel.text(share.high + 0.01, line + offset, f"{share.value * 100:.0f} %", va="center", fontsize=SMALLEST)
     for line, name in enumerate(names):
         chance = guessing(items, None if name == "all" else name)
         panel.plot([chance, chance], [line - 0.42, line + 0.42], color=_INK, linewidth=1.0, linestyle=":",
@@ -67,9 +68,9 @@ def _accuracy(panel: Any, rows: Sequence[Row], items: Sequence[Item]) -> None:
     panel.set_yticks(range(len(names)), [f"{name}\n({count})" for name, count in zip(names, counts, strict=True)])
     panel.set_ylim(len(names) - 0.45, -0.55)
     panel.set_xlim(0, 1.08)
-    panel.set_xlabel("share of right answers, with its 95 % interval", fontsize=9)
+    panel.set_xlabel("share of right answers, with its 95 % interval", fontsize=SMALLEST)
     panel.xaxis.grid(True, color=_GRID, linewidth=0.8)
-    panel.legend(frameon=False, fontsize=8, loc="lower right")
+    panel.legend(frameon=False, fontsize=SMALLEST, loc="lower right")
 
 
 def _reliability(panel: Any, rows: Sequence[Row]) -> None:
@@ -87,7 +88,7 @@ def _reliability(panel: Any, rows: Sequence[Row]) -> None:
                       s=[4 + 3 * each.right.total for each in full], color=colour, alpha=0.8)  # fmt: skip
     panel.set_xlim(0, 1.02)
     panel.set_ylim(0, 1.02)
-    panel.set_xlabel("probability of the answer given", fontsize=9)
-    panel.set_ylabel("share of right answers", fontsize=9)
+    panel.set_xlabel("probability of the answer given", fontsize=SMALLEST)
+    panel.set_ylabel("share of right answers", fontsize=SMALLEST)
     panel.grid(True, color=_GRID, linewidth=0.8)
-    panel.legend(frameon=False, fontsize=8, loc="upper left")
+    panel.legend(frameon=False, fontsize=SMALLEST, loc="upper left")

@@ -35,7 +35,7 @@ def server() -> Iterator[ScriptedServer]:
 
 @pytest.fixture
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(ask_all.__kwdefaults__, "pause_seconds", 0.0)
+    monkeypatch.setattr(ask_all, "__kwdefaults__", {**(ask_all.__kwdefaults__ or {}), "pause_seconds": 0.0})
 
 
 @pytest.fixture
@@ -300,6 +300,15 @@ def test_a_report_that_cannot_be_written_is_no_limit_that_was_not_kept(
     assert "report.html: cannot be written: Is a directory\nWhat was answered is kept" in capsys.readouterr().err
 
 
+def test_a_fault_of_the_program_is_no_limit_that_was_not_kept(
+    evaluated: tuple[Path, Path, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, out, url = evaluated
+    monkeypatch.setattr("client.evaluation.report.render", lambda **given: 1 / 0)
+    assert program.main(arguments(data, url, out)) == 70
+    assert "ZeroDivisionError" in capsys.readouterr().err
+
+
 def test_sigterm_ends_an_evaluation_as_ctrl_c_does(
     tmp_path: Path, data: Path, server: ScriptedServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -318,7 +327,7 @@ def test_a_report_says_that_another_number_was_asked_at_once_than_before(
     assert program.main(asked) == 130
     assert program.main([*asked, "--concurrency", "4"]) == 0
     report = json.loads((tmp_path / "out" / "report.json").read_bytes())
-    assert report["run"]["concurrency"] == [1, 4]
+    assert report["run"]["timing"]["concurrencies"] == [1, 4]
     assert "1, then 4" in (tmp_path / "out" / "report.html").read_text()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,7 @@ def test_every_readout_gets_a_report_and_a_second_run_asks_nothing_anew(
     for name in ("letters", "likelihood"):
         assert (tmp_path / name / "report.html").is_file()
     page = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert re.findall(r'<a href="([^"]+)"', page) == ["letters/report.html", "likelihood/report.html"]
     assert "<svg" in page
     assert "<script" not in page
     assert readouts(tiny_model, some, tmp_path) == 0
