@@ -49,7 +49,7 @@ def run(arguments: list[str] | None) -> int:
     except KeyboardInterrupt:
         _tell(options.command, "interrupted")
         return INTERRUPTED
-    except Exception:  # Python itself would end with 1, which says that something was found out
+    except Exception:  # noqa: BLE001 - Python itself would end with 1, which says that something was found out
         traceback.print_exc()
         _tell(options.command, "a fault of this program, not of what it was given; what was answered is kept")
         return FAULT
