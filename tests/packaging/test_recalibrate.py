@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import subprocess
+import sys
 import tarfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.packaging.conftest import Declare, Ran, build_below, run_cli
+from model_packaging.folder_lock import folder_lock
+from tests.packaging.conftest import ROOT, Declare, Ran, build_below, run_cli
 
 
 def calibration(folder: Path, tiny: Path, **changes: Any) -> Path:
@@ -94,3 +97,23 @@ def test_a_damaged_archive_is_refused(tmp_path: Path, tiny: Path, packed: Path) 
     ran = recalibrated(tmp_path, packed, calibration(tmp_path, tiny))
     assert ran.status == 2
     assert not (tmp_path / "new/model.tar.gz").exists()
+
+
+def test_of_two_that_write_one_archive_the_second_finds_it_there(tmp_path: Path, tiny: Path, packed: Path) -> None:
+    fitted = calibration(tmp_path, tiny)
+    target = tmp_path / "new" / "model.tar.gz"
+    target.parent.mkdir()
+    paths = (str(packed), str(fitted), "--output", str(target))
+    command = [sys.executable, "-m", "model_packaging", "recalibrate", *paths]
+    with folder_lock(target.parent, wait=False, what="testing"):  # both get as far as they can without it
+        both = [
+            subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            for _ in range(2)
+        ]
+        for process in both:
+            assert process.stderr is not None
+            assert "waiting: another process is writing an archive in" in process.stderr.readline()
+    said = [process.communicate(timeout=60) for process in both]
+    assert sorted(process.returncode for process in both) == [0, 2]
+    assert sum(f"error: {target}: is there already" in err for _, err in said) == 1
+    assert list(target.parent.iterdir()) == [target]
