@@ -1,18 +1,18 @@
 """What the image adds, beside the same image with transformers added for its tokenizer: size, start, first answer.
 
-    .venv/bin/python -m benchmarks.image [ROUNDS]
+    .venv/bin/python -m benchmarks.image [ROUNDS] [--output FILE]
 
 Builds both with buildah and runs both as SageMaker does, in their own read-only files, on the same model; needs root on
 Debian, with buildah and debootstrap. The second also imports transformers and loads a fast tokenizer of the model's
-vocabulary first, as a server that uses one must. No torch in either. Prints one JSON object; ratios are of medians, and
-of rounds that take turns.
+vocabulary first, as a server that uses one must. No torch in either. Writes one JSON object, and prints what
+docs/image.md says of it; ratios are of medians, and of rounds that take turns.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import shutil
+import os
 import subprocess
 import sys
 import tempfile
@@ -20,32 +20,34 @@ import time
 import urllib.request
 from pathlib import Path
 from statistics import median
-from typing import Any
 
-import gguf
-
+from benchmarks import machine
+from benchmarks.image_model import write_model
 from benchmarks.image_pair import UnpackedImage, build_both
+from benchmarks.image_table import sentence, table
 from local.images import modes
-from tests.fixtures.models import smollm2_q8_0
+from local.images.paths import ROOT
 
+ROUNDS = 7
+RESULT = ROOT / "benchmarks/results/image.json"
 FIRST = {
     "id": "first",
     "state": "The lamp arrived in one piece, and it is as bright as I had hoped.",
     "question": "What does the writer think of the lamp?",
     "options": [{"id": "good", "description": "It is good."}, {"id": "bad", "description": "It is bad."}],
 }
-# As a module that Python imports before the server; the model's folder is where the image sees this one's files.
-LOAD_TOKENIZER = """
-from transformers import AutoTokenizer
-assert AutoTokenizer.from_pretrained("/opt/ml/model/tokenizer")("a text")["input_ids"]
-"""
 AS_A_SERVER_THAT_NEEDS_IT = {"PYTHONPATH": "/opt/ml/model/site"}
 
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.image", description=__doc__.splitlines()[0])
-    parser.add_argument("rounds", type=int, nargs="?", default=5, choices=range(1, 101), metavar="ROUNDS")
-    rounds: int = parser.parse_args(arguments).rounds
+    parser.add_argument("rounds", type=int, nargs="?", default=ROUNDS, choices=range(1, 101), metavar="ROUNDS")
+    parser.add_argument("--output", type=Path, default=RESULT, help="default: benchmarks/results/image.json")
+    given = parser.parse_args(arguments)
+    rounds: int = given.rounds
+    output: Path = given.output
+    if not output.parent.is_dir():
+        parser.error(f"--output {output}: no such folder as {output.parent}")
     if (obstacle := modes.obstacle_to_buildah()) is not None:
         parser.error(f"the images cannot be built here: {obstacle}")
     seconds: dict[str, list[float]] = {f"{kind}_{what}": [] for kind in ("ours", "with") for what in ("ready", "first")}
@@ -53,20 +55,26 @@ def main(arguments: list[str]) -> int:
         folder = Path(name)
         ours, theirs = build_both(folder)
         model = write_model(folder / "model")
+        foreign, spent = machine.Foreign(), own_seconds()
         for number in range(rounds + 1):
             for kind, image, variables in (("ours", ours, {}), ("with", theirs, AS_A_SERVER_THAT_NEEDS_IT)):
                 ready, first = start(image, model, folder / "log", variables)
                 if number > 0:  # the first brings files into the page cache
                     seconds[f"{kind}_ready"].append(ready)
                     seconds[f"{kind}_first"].append(first)
+        others, stolen = foreign.share(own_seconds() - spent)
     found = {name: median(values) for name, values in seconds.items()}
     document = {
+        "machine": machine.facts(),
+        "noise": {"foreign_share": others, "stolen_share": stolen},
         "rounds": rounds,
         "digests": {"ours": ours.digest, "with": theirs.digest},
         "bytes_of_base": ours.bytes_of_base,
+        "bytes_of_files": {"ours": ours.bytes_of_files, "with": theirs.bytes_of_files},
         "bytes_added": {"ours": ours.bytes_added, "with": theirs.bytes_added},
         "seconds_p50": found,
         "ours_over_with_transformers": {
+            "files": ours.bytes_of_files / theirs.bytes_of_files,
             "added": ours.bytes_added / theirs.bytes_added,
             "image": (ours.bytes_of_base + ours.bytes_added) / (theirs.bytes_of_base + theirs.bytes_added),
             "ready": found["ours_ready"] / found["with_ready"],
@@ -76,19 +84,14 @@ def main(arguments: list[str]) -> int:
             one / other for one, other in zip(seconds["ours_ready"], seconds["with_ready"], strict=True)
         ],
     }
-    print(json.dumps(document, indent=2))
+    output.write_text(json.dumps(document, indent=2) + "\n")
+    print(f"{output}\n\n{table(document)}\n{sentence(document)}", end="")
     return 0
 
 
-def write_model(folder: Path) -> Path:
-    """The model's folder, with what the second server loads beside it. Returns the weights' path."""
-    model = smollm2_q8_0()
-    folder.mkdir()
-    shutil.copyfile(model, folder / "model.gguf")
-    write_tokenizer(model, folder / "tokenizer")
-    (folder / "site").mkdir()
-    (folder / "site/sitecustomize.py").write_text(LOAD_TOKENIZER)
-    return folder / "model.gguf"
+def own_seconds() -> float:
+    """CPU time of this process and of the servers that it started and that have ended."""
+    return sum(os.times()[:4])
 
 
 def start(image: UnpackedImage, model: Path, log: Path, variables: dict[str, str]) -> tuple[float, float]:
@@ -122,30 +125,6 @@ def start(image: UnpackedImage, model: Path, log: Path, variables: dict[str, str
         server.wait(40)
         if server.stdout:
             server.stdout.close()
-
-
-def write_tokenizer(model: Path, folder: Path) -> None:
-    """The vocabulary and merges of a GGUF as the files that AutoTokenizer reads."""
-    fields = gguf.GGUFReader(model).fields
-    tokens: list[str] = fields["tokenizer.ggml.tokens"].contents()
-    document: dict[str, Any] = {
-        "version": "1.0",
-        "truncation": None,
-        "padding": None,
-        "added_tokens": [],
-        "normalizer": None,
-        "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True},
-        "post_processor": None,
-        "decoder": {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True},
-        "model": {
-            "type": "BPE",
-            "vocab": {token: number for number, token in enumerate(tokens)},
-            "merges": fields["tokenizer.ggml.merges"].contents(),
-        },
-    }
-    folder.mkdir()
-    (folder / "tokenizer.json").write_text(json.dumps(document))
-    (folder / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "PreTrainedTokenizerFast"}))
 
 
 if __name__ == "__main__":

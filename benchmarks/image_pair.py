@@ -18,19 +18,21 @@ from local.images.paths import ROOT, Cache
 from local.images.reference import Reference
 from local.images.store import ImageStore
 
+ADDED_FOLDERS = ("opt/venv", "opt/decision")  # all that the Dockerfile writes
 _BASE = "public.ecr.aws/deep-learning-containers/llama-cpp@sha256:" + "1" * 64  # named, never pulled
 
 
 @dataclass(frozen=True, kw_only=True)
 class UnpackedImage:
     """bytes_added: of its layers without the base's; bytes_of_base: of the stand-in's one layer. Compressed, as a
-    registry holds them."""
+    registry holds them. bytes_of_files: of the files that the image adds, as they lie on a disk."""
 
     config: ImageConfig
     root: Path
     digest: str
     bytes_added: int
     bytes_of_base: int
+    bytes_of_files: int
 
     @property
     def command(self) -> list[str]:
@@ -72,4 +74,9 @@ def _build(folder: Path, *, requirements: Path) -> UnpackedImage:
         digest=image.digest,
         bytes_added=sum(added),
         bytes_of_base=base,
+        bytes_of_files=sum(_bytes_below(folder / "root" / name) for name in ADDED_FOLDERS),
     )
+
+
+def _bytes_below(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
