@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from client.comparison.cells import text_tables
 from client.comparison.contestants import contestants
 from client.comparison.facts import Facts, facts_of
+from client.comparison.page import page
 from client.comparison.standings import Run, standings
 from client.comparison.versus import verdicts, versus
 from tests.client.comparison.answers import item, outcome
@@ -73,6 +76,30 @@ def test_rates_and_cost_come_from_the_seconds_in_which_something_was_asked() -> 
     assert x.summary.timing.cost_per_1000 == pytest.approx(3.6 / 3600 * 0.5 * 1000)
     assert y.summary.timing.cost_per_1000 == pytest.approx(7.2 / 3600 * 0.5 * 1000)
     assert (x.against, y.against is None) == (None, False)
+
+
+def test_the_page_says_of_each_how_many_were_asked_at_once_where_that_changed() -> None:
+    items = [item("one"), item("two")]
+    counts = {"x": (1, 1), "y": (1, 4)}
+    runs = [
+        Run(
+            contestant=each,
+            facts=FACTS,
+            outcomes=tuple(
+                replace(outcome(asked.id, 0.9, started=place), concurrency=counts[each.name][place])
+                for place, asked in enumerate(items)
+            ),
+        )
+        for each in contestants(["x=x.gguf", "y=y.gguf"])
+    ]
+
+    def written(shown: list[Run]) -> str:
+        return page(
+            standings(items, shown, data="d", data_sha256="0", baseline="x", concurrency=4, hourly_price=None, seed=1)
+        )
+
+    assert "was asked alone, x 1; y 1, then 4 at once;" in written(runs)
+    assert "was asked alone, 1 at once;" in written([runs[0], replace(runs[1], outcomes=runs[0].outcomes)])
 
 
 def test_the_tables_have_a_row_for_each_and_no_column_that_says_nothing() -> None:
