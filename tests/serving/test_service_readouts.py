@@ -151,7 +151,7 @@ def test_the_time_of_a_baseline_is_the_first_decision_s_that_needs_it_and_no_sec
 def test_a_baseline_stays_within_the_deadline_of_its_request() -> None:
     engine = FakeEngine(work=lambda task: time.sleep(0.2), logprob=logprob)
     with serving(engine) as ask:
-        with pytest.raises(Refusal, match="0 of 2 questions scored") as late:
+        with pytest.raises(Refusal, match="0 of 1 questions scored") as late:
             ask(decision(10), seconds=0.1)
         assert late.value.code == "deadline_exceeded"
         ask(decision(10))
