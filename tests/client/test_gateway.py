@@ -130,8 +130,24 @@ def test_typesafe_sdk_reaches_the_endpoint_and_gets_the_server_s_own_numbers(who
     assert "/eu-north-1/sagemaker/aws4_request" in whole.runtime.asked[0]["authorization"]
 
 
+_clients: list[openai.OpenAI] = []
+
+
+@pytest.fixture(autouse=True)
+def clients_are_closed() -> Iterator[None]:
+    yield
+    while _clients:
+        _clients.pop().close()
+
+
+def openai_client(whole: Way) -> openai.OpenAI:
+    """Closed at the test's end."""
+    _clients.append(openai.OpenAI(base_url=whole.gateway.url + "/v1", api_key="none", max_retries=0))
+    return _clients[-1]
+
+
 def test_openai_s_decisions_reach_the_endpoint(whole: Way) -> None:
-    client = openai.OpenAI(base_url=whole.gateway.url + "/v1", api_key="none", max_retries=0)
+    client = openai_client(whole)
     told = client.decisions.create(
         model="tiny",
         input="Charged twice.",
@@ -297,13 +313,13 @@ def chunk(text: str) -> str:
 
 
 def chat(whole: Way) -> openai.Stream[Any]:
-    client = openai.OpenAI(base_url=whole.gateway.url + "/v1", api_key="none", max_retries=0)
+    client = openai_client(whole)
     return client.chat.completions.create(model="tiny", messages=[{"role": "user", "content": "Hi"}], stream=True)
 
 
 def test_a_chat_of_the_real_server_streams_through_in_many_parts(whole: Way) -> None:
     asked: dict[str, Any] = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 8, "temperature": 0}
-    client = openai.OpenAI(base_url=whole.gateway.url + "/v1", api_key="none", max_retries=0)
+    client = openai_client(whole)
     parts = list(client.chat.completions.create(model="tiny", stream=True, **asked))
     told = "".join(each.choices[0].delta.content or "" for each in parts)
     directly = whole.server.ask(asked, "/v1/chat/completions").json["choices"][0]

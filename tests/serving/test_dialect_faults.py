@@ -63,7 +63,7 @@ def test_while_the_model_loads_each_route_says_so_in_its_own_shape(tmp_path: Pat
         assert (told.status, told.json["detail"]["error_type"]) == (503, "not_ready")
         assert loading.request("GET", "/v1/models").json["error"]["code"] == "not_ready"
         client = OpenAI(base_url=f"http://127.0.0.1:{loading.port}/v1", api_key="any", max_retries=0)
-        with pytest.raises(openai.InternalServerError, match="still loading") as caught:
+        with client, pytest.raises(openai.InternalServerError, match="still loading") as caught:
             client.decisions.create(model="fake", input="s", questions=[{"type": "predicate", "instructions": "x"}])
         assert caught.value.code == "not_ready"
         assert loading.ask(system_one(1)).json["detail"]["error_type"] == "not_ready"
