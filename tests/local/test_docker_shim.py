@@ -97,7 +97,7 @@ def test_the_same_source_gives_the_same_digest_and_another_source_another(docker
         os.utime(path, (1, 1))
     assert digest_in(docker.build(f"{HOST}/{unique}:two")) == first
     with (docker.workdir / "container/serve").open("a") as file:
-        file.write("# another source\n")
+        file.write(f"# another source, of no earlier run: {unique}\n")
     changed = docker.build(f"{HOST}/{unique}:one")
     assert digest_in(changed) != first
     assert "one decision scored by llama-cpp-python" in changed.stdout  # proved anew

@@ -74,14 +74,15 @@ def append(path: str) -> Callable[[Path], None]:
 def test_a_changed_file_reruns_the_build_it_shapes_and_changes_nothing_else(
     synthesize: Synthesize, checkout: Path, path: str, expected: set[str]
 ) -> None:
+    before = synthesize("dev", root=checkout)
     append(path)(checkout)
-    assert changed(synthesize("dev"), synthesize("dev", root=checkout)) == expected
+    assert changed(before, synthesize("dev", root=checkout)) == expected
 
 
 def test_a_new_base_image_reruns_the_image_build(
     synthesize: Synthesize, checkout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = synthesize("dev")
+    before = synthesize("dev", root=checkout)
     monkeypatch.setitem(container_build.BASE_IMAGES, "cpu", "public.ecr.aws/x/y@sha256:" + "0" * 64)
     assert changed(before, synthesize("dev", root=checkout)) == {
         "scoring: image build.Trigger",
