@@ -46,9 +46,16 @@ def changed(before: Templates, after: Templates) -> set[str]:
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
+    """Not a repository: which commit a source is of has no part in these tests."""
     for folder in ("container", "model_packaging"):
-        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
-    return tmp_path
+        shutil.copytree(ROOT / folder, tmp_path / "one" / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    return tmp_path / "one"
+
+
+@pytest.fixture
+def another(checkout: Path) -> Path:
+    """Templates are made once for each folder."""
+    return Path(shutil.copytree(checkout, checkout.with_name("another")))
 
 
 def append(path: str) -> Callable[[Path], None]:
@@ -72,19 +79,18 @@ def append(path: str) -> Callable[[Path], None]:
     ],
 )
 def test_a_changed_file_reruns_the_build_it_shapes_and_changes_nothing_else(
-    synthesize: Synthesize, checkout: Path, path: str, expected: set[str]
+    synthesize: Synthesize, checkout: Path, another: Path, path: str, expected: set[str]
 ) -> None:
-    before = synthesize("dev", root=checkout)
-    append(path)(checkout)
-    assert changed(before, synthesize("dev", root=checkout)) == expected
+    append(path)(another)
+    assert changed(synthesize("dev", root=checkout), synthesize("dev", root=another)) == expected
 
 
 def test_a_new_base_image_reruns_the_image_build(
-    synthesize: Synthesize, checkout: Path, monkeypatch: pytest.MonkeyPatch
+    synthesize: Synthesize, checkout: Path, another: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = synthesize("dev", root=checkout)
     monkeypatch.setitem(container_build.BASE_IMAGES, "cpu", "public.ecr.aws/x/y@sha256:" + "0" * 64)
-    assert changed(before, synthesize("dev", root=checkout)) == {
+    assert changed(before, synthesize("dev", root=another)) == {
         "scoring: image build.Trigger",
         "scoring: image build.Variables",
     }
