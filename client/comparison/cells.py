@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from client.aligned import aligned
 from client.comparison.standings import Standing
 from client.comparison.versus import Versus
 from client.evaluation import words
@@ -134,15 +135,6 @@ def text_tables(rows: Sequence[Standing]) -> str:
 
 
 def _text_table(columns: Sequence[Column], rows: Sequence[Standing]) -> str:
-    lines = [[column.heading for column in columns], *([column.cell(row) for column in columns] for row in rows)]
-    widths = [max(len(line[place]) for line in lines) for place in range(len(columns))]
-    return "\n".join(_line(line, widths) for line in lines)
-
-
-def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    """The first cell to the left, the others to the right."""
-    first, *rest = (
-        cell.rjust(width) if place else cell.ljust(width)
-        for place, (cell, width) in enumerate(zip(cells, widths, strict=True))
+    return aligned(
+        [[column.heading for column in columns], *([column.cell(row) for column in columns] for row in rows)]
     )
-    return "  ".join([first, *rest])

@@ -7,10 +7,13 @@ from dataclasses import dataclass, field
 
 from client.decisions.values import JsonValue
 
+SUM_MAY_MISS = 1e-6  # of 1: what a distribution may lack once its numbers were written as text
+
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
-    """Lists follow option_ids, in the order asked: "yes" and "no" of a noul, "0", "1" and so on of a score's levels.
+class AnswerFacts:
+    """What is told of an answer. Lists follow option_ids, in the order asked: "yes" and "no" of a noul, "0", "1" and
+    so on of a score's levels.
 
     None: the answer says nothing of it. option_logits and cached_tokens are told of decisions alone, input_tokens of
     those and of a question that was asked alone.
@@ -32,7 +35,6 @@ class Answer:
     input_tokens: int | None
     cached_tokens: int | None
     model: str
-    raw: Mapping[str, JsonValue] = field(repr=False)
 
     @property
     def top(self) -> str:
@@ -42,3 +44,10 @@ class Answer:
     @property
     def top_probability(self) -> float:
         return max(self.probabilities)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer(AnswerFacts):
+    """raw: the answer as it came."""
+
+    raw: Mapping[str, JsonValue] = field(repr=False)

@@ -7,12 +7,11 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from client.decisions.answer import Answer
+from client.decisions.answer import SUM_MAY_MISS, Answer
 from client.decisions.error import not_understood
 from client.decisions.values import JsonValue
 
 _T = TypeVar("_T")
-SUM_MAY_MISS = 1e-6
 
 
 def results(body: bytes) -> tuple[tuple[str, Answer], ...]:

@@ -8,50 +8,25 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from client.decisions import Answer
+from client.decisions.answer import SUM_MAY_MISS, AnswerFacts
 
 GIVEN, REVERSED = "given", "reversed"
-SUM_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True)
-class Given:
-    """What is kept of an answer. Fields as in `client.decisions.Answer`; gguf_sha256: where it says it."""
+class Given(AnswerFacts):
+    """What is kept of an answer. gguf_sha256: where it says it."""
 
-    question_type: str
-    option_ids: tuple[str, ...]
-    probabilities: tuple[float, ...]
-    option_logits: tuple[float, ...] | None
-    label_mass: float
-    readout: str
-    prompt_version: str
-    prompt_sha256: str
-    temperature: float
-    calibration_version: str | None
-    rotation_spread: float | None
-    warnings: tuple[str, ...]
-    abstained: bool | None
-    input_tokens: int | None
-    cached_tokens: int | None
-    model: str
     gguf_sha256: str | None = None
 
     @property
     def valid(self) -> bool:
-        """Whether it is a distribution over its options: finite, none below 0, sum 1 to within SUM_TOLERANCE."""
+        """Whether it is a distribution over its options: finite, none below 0, sum 1 to within SUM_MAY_MISS."""
         return (
             len(self.probabilities) == len(self.option_ids)
             and all(math.isfinite(each) and each >= 0 for each in self.probabilities)
-            and abs(math.fsum(self.probabilities) - 1) <= SUM_TOLERANCE
+            and abs(math.fsum(self.probabilities) - 1) <= SUM_MAY_MISS
         )
-
-    @property
-    def top(self) -> str:
-        """The first of the most probable options. Of a valid answer only."""
-        return self.option_ids[self.probabilities.index(max(self.probabilities))]
-
-    @property
-    def top_probability(self) -> float:
-        return max(self.probabilities)
 
     def of(self, option_id: str) -> float:
         """The probability of one option."""
@@ -85,8 +60,8 @@ class Outcome:
 
 
 def keep(answer: Answer) -> Given:
-    names = (name for name in Given.__dataclass_fields__ if name != "gguf_sha256")
-    return Given(**{name: getattr(answer, name) for name in names}, gguf_sha256=weights_sha256(answer))
+    told = {name: getattr(answer, name) for name in AnswerFacts.__dataclass_fields__}
+    return Given(**told, gguf_sha256=weights_sha256(answer))
 
 
 def weights_sha256(answer: Answer) -> str | None:

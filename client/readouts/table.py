@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from client.aligned import aligned
 from client.evaluation.intervals import Share
 from client.evaluation.item import Item
 from client.readouts.rows import TYPES, Row, guessing
@@ -13,13 +14,7 @@ NOTHING = "–"
 
 
 def terminal(rows: Sequence[Row], items: Sequence[Item]) -> str:
-    lines = cells(rows, items)
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "\n".join(
-        "  ".join(cell.ljust(width) if not column else cell.rjust(width)
-                  for column, (cell, width) in enumerate(zip(line, widths, strict=True))).rstrip()
-        for line in lines
-    )  # fmt: skip
+    return aligned(cells(rows, items))
 
 
 def markdown(rows: Sequence[Row], items: Sequence[Item]) -> str:

@@ -15,9 +15,10 @@ from client import __main__ as program
 from client import aws, waiting
 from client.aws import Clients
 from tests.client import fake_runtime
+from tests.client.client_process import environment
 from tests.client.fake_aws import ENDPOINT, FakeS3, FakeSageMaker, fake_clients
 from tests.client.fake_runtime import Runtime
-from tests.client.gateway_process import CREDENTIALS, environment
+from tests.client.gateway_process import CREDENTIALS
 from tests.fixtures.tiny_gguf import write_tiny_llama
 from tests.serving.server import SERVE, Server
 

@@ -3,37 +3,29 @@
 from __future__ import annotations
 
 import socket
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import AbstractContextManager
+
+from tests.client.loopback import Loopback, Quiet, serving
 
 BODY = b'{"x": "' + b"x" * (16 * 1024 * 1024) + b'"}'  # past what the buffers of two sockets hold
 
 
-class SlowReader(ThreadingHTTPServer):
+class SlowReader(Loopback):
     """after: seconds from a request's head to the first look at its body; None: as long as the server lives."""
 
-    daemon_threads = True
     after: float | None = 0.0
 
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.ended = threading.Event()
+        super().__init__(_Handler)
         self.read: list[int] = []
 
     def server_bind(self) -> None:
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 * 1024)
         super().server_bind()
 
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
 
-
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Quiet):
     server: SlowReader
-    protocol_version = "HTTP/1.1"
 
     def do_POST(self) -> None:
         self.server.ended.wait(self.server.after)
@@ -47,18 +39,6 @@ class _Handler(BaseHTTPRequestHandler):
         except OSError:  # who asked has hung up
             self.close_connection = True
 
-    def log_message(self, format: str, *args: object) -> None:
-        """Nothing."""
 
-
-@contextmanager
-def slow_reader() -> Iterator[SlowReader]:
-    with SlowReader() as server:
-        serving = threading.Thread(target=server.serve_forever)
-        serving.start()
-        try:
-            yield server
-        finally:
-            server.ended.set()
-            server.shutdown()
-            serving.join()
+def slow_reader() -> AbstractContextManager[SlowReader]:
+    return serving(SlowReader())

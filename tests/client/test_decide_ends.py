@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from tests.client.client_process import environment
 from tests.client.evaluation import scripted_server
 from tests.client.evaluation.scripted_server import ScriptedServer
-from tests.client.gateway_process import environment
 from tests.client.test_decide import ASKS, TWO, Terminal
 from tests.serving.server import ROOT, decision
 

@@ -25,8 +25,9 @@ from client.decisions import Noul as OwnNoul
 from local.emulator.aws_errors import AwsError, Response
 from local.emulator.event_stream import model_stream_error, payload_part
 from tests.client import fake_runtime
+from tests.client.client_process import Running, environment
 from tests.client.fake_runtime import ENDPOINT, Runtime, wrapped
-from tests.client.gateway_process import CREDENTIALS, Running, command, environment, gateway
+from tests.client.gateway_process import CREDENTIALS, command, gateway
 from tests.fixtures.tiny_gguf import write_tiny_llama
 from tests.serving.server import FAKE, ROOT, SERVE, Server, decision
 

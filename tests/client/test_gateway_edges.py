@@ -21,7 +21,8 @@ from client.gateway.command import MAX_PLAIN_BYTES
 from client.gateway.refusals import refusal
 from client.gateway.server import Server as GatewayServer
 from client.transport.failures import KINDS
-from tests.client.gateway_process import Running, gateway
+from tests.client.client_process import Running
+from tests.client.gateway_process import gateway
 from tests.client.slow_reader import BODY, slow_reader
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from client.decisions import DecisionClient, DecisionError
-from tests.client.gateway_process import CREDENTIALS, environment
+from tests.client.client_process import environment
+from tests.client.gateway_process import CREDENTIALS
 from tests.client.test_answer_shapes import DECISION, RESULT
 from tests.client.trickling import trickling
 

@@ -20,8 +20,9 @@ from client.transport.failures import Failure
 from client.transport.plain_server import PlainServer
 from client.transport.sagemaker import SageMakerEndpoint
 from client.transport.time_limits import NotSent, ends_in, limit_uploads, limit_uploads_of_botocore, spelled
+from tests.client.client_process import environment
 from tests.client.fake_runtime import ENDPOINT
-from tests.client.gateway_process import CREDENTIALS, environment
+from tests.client.gateway_process import CREDENTIALS
 from tests.client.slow_reader import BODY, SlowReader, slow_reader
 
 CONNECT = 0.2

@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import AbstractContextManager
+
+from tests.client.loopback import Loopback, Quiet, serving
 
 PIECES, APART_SECONDS = 40, 0.04  # each piece far below any deadline, all of them far past those of the tests
 
 
-class Trickling(ThreadingHTTPServer):
+class Trickling(Loopback):
     """body: what every request is answered with. chunked: by pieces of unknown number, or with its length."""
 
-    daemon_threads = True
-
     def __init__(self, body: bytes, *, chunked: bool) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(_Handler)
         self.body, self.chunked = body, chunked
-        self.ended = threading.Event()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Quiet):
     server: Trickling
-    protocol_version = "HTTP/1.1"
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["Content-Length"]))
@@ -53,18 +44,6 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(b"%x\r\n%b\r\n" % (len(piece), piece) if self.server.chunked else piece)
         self.wfile.flush()
 
-    def log_message(self, format: str, *args: object) -> None:
-        """Nothing."""
 
-
-@contextmanager
-def trickling(body: bytes, *, chunked: bool = False) -> Iterator[Trickling]:
-    with Trickling(body, chunked=chunked) as server:
-        serving = threading.Thread(target=server.serve_forever)
-        serving.start()
-        try:
-            yield server
-        finally:
-            server.ended.set()
-            server.shutdown()
-            serving.join()
+def trickling(body: bytes, *, chunked: bool = False) -> AbstractContextManager[Trickling]:
+    return serving(Trickling(body, chunked=chunked))

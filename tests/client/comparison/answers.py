@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from client.decisions import Choice
 from client.evaluation.item import Item
-from client.evaluation.outcomes import GIVEN, Given, Outcome
+from client.evaluation.outcomes import GIVEN, Outcome
+from tests.client.evaluation.made import given
 
 
 def item(name: str, *, group: str | None = None, expected: str = "a") -> Item:
@@ -14,32 +17,14 @@ def item(name: str, *, group: str | None = None, expected: str = "a") -> Item:
 
 def outcome(name: str, a: float | None, *, started: int = 0, seconds: float = 0.1, tokens: int = 10) -> Outcome:
     """a: the probability of option a; None where nothing was answered."""
-    given = None
-    if a is not None:
-        given = Given(
-            question_type="choice",
-            option_ids=("a", "b"),
-            probabilities=(a, 1 - a),
-            option_logits=None,
-            label_mass=0.9,
-            readout="letters",
-            prompt_version="direct-options-v1",
-            prompt_sha256="0" * 64,
-            temperature=1.0,
-            calibration_version=None,
-            rotation_spread=None,
-            warnings=(),
-            abstained=None,
-            input_tokens=tokens,
-            cached_tokens=None,
-            model="made-up",
-        )
+    asked = item(name)
+    answer = None if a is None else replace(given(asked, (a, 1 - a)), input_tokens=tokens, cached_tokens=None)
     return Outcome(
         item_id=name,
         order=GIVEN,
-        answer=given,
+        answer=answer,
         seconds=seconds,
         began=1000.0 + started * seconds,
         started=started,
-        error=None if given else "deadline_exceeded: too late",
+        error=None if answer else "deadline_exceeded: too late",
     )
