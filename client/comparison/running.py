@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from client.comparison import facts as known
@@ -84,11 +84,8 @@ def run_contestant(contestant: Contestant, data: ItemSet, folder: Path, how: How
 
 
 def _settings(contestant: Contestant, target: Target, data: ItemSet, how: How) -> Settings:
-    return Settings(
-        data=data.name,
-        data_sha256=data.sha256,
-        target=target_name.described(target),
-        server_settings=target_name.server_settings(target),
+    return replace(
+        target_name.settings_of(data, target),
         readout=contestant.readout,
         prompt_version=contestant.prompt_version,
         concurrency=how.concurrency,

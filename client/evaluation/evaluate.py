@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from client.decisions import DecisionClient, Target
@@ -26,12 +27,8 @@ def run(options: argparse.Namespace, say: Callable[[str], None]) -> int:
     data = items.read_set(options.data)
     target = target_of(options)
     folder = options.out or FOLDER / f"{data.name}-{target_name.short(target)}"
-    settings = Settings(
-        data=data.name,
-        data_sha256=data.sha256,
-        target=target_name.described(target),
-        target_sha256=target_name.digest(target),
-        server_settings=target_name.server_settings(target),
+    settings = replace(
+        target_name.settings_of(data, target),
         readout=options.readout,
         prompt_version=options.prompt_version,
         concurrency=options.concurrency,

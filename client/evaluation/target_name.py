@@ -11,6 +11,8 @@ from urllib.parse import urlsplit
 
 from client.decisions import LocalTarget, SageMakerTarget, Target, UrlTarget
 from client.errors import Refused
+from client.evaluation.items import ItemSet
+from client.evaluation.journal import Settings
 
 _BLOCK = 1 << 22
 
@@ -58,4 +60,15 @@ def short(target: Target) -> str:
 def server_settings(target: Target) -> tuple[str, ...]:
     return (
         tuple(f"{name}={value}" for name, value in sorted(target.settings)) if isinstance(target, LocalTarget) else ()
+    )
+
+
+def settings_of(data: ItemSet, target: Target) -> Settings:
+    """Of a run that asks this target these decisions; how it asks is to be added."""
+    return Settings(
+        data=data.name,
+        data_sha256=data.sha256,
+        target=described(target),
+        target_sha256=digest(target),
+        server_settings=server_settings(target),
     )

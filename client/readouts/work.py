@@ -36,12 +36,8 @@ def run(options: argparse.Namespace, say: Callable[[str], None]) -> int:
     """Prints the table, and what each readout is against the first. Raises Refused and JobFailed."""
     data = items.read_set(options.data)
     target = target_of(options)
-    settings = Settings(
-        data=data.name,
-        data_sha256=data.sha256,
-        target=target_name.described(target),
-        target_sha256=target_name.digest(target),
-        server_settings=target_name.server_settings(target),
+    settings = replace(
+        target_name.settings_of(data, target),
         reversed_too=True,
     )
     with ExitStack() as stack:

@@ -160,6 +160,15 @@ def test_another_contestant_of_a_name_that_was_asked_is_refused(
     assert (compared / "compare.json").read_bytes() == before
 
 
+def test_other_weights_in_a_file_of_the_same_name_are_refused(
+    compared: Path, models: dict[str, Path], data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / models["one"].name
+    other.write_bytes(models["two"].read_bytes())
+    assert compare(data, compared, f"one={other}", f"two={models['two']},price=1.6,DECISION_N_THREADS=1") == 2
+    assert "target_sha256" in capsys.readouterr().err
+
+
 def test_another_baseline_turns_the_differences_round(
     compared: Path, models: dict[str, Path], data: Path, tmp_path: Path
 ) -> None:
